@@ -1,0 +1,108 @@
+"""What collecting saw and did, statement by statement, and how that adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from idemctl.domain.retention import Verdict, add_tallies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import timedelta
+
+    from idemctl.domain.retention import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One step through a store: a survey's look, or one committed batch.
+
+    Once all steps of a walk are added, candidates = deleted + skipped_locked +
+    changed_meanwhile + failed.
+    """
+
+    part: str
+    """The leaf table, or the node, that was looked at."""
+    took: timedelta
+    done: float = 0.0
+    """The share of this walk that lies behind, 0 to 1."""
+    tallies: tuple[Tally, ...] = ()
+    """By verdict and promise, as seen before anything was deleted."""
+    candidates: int = 0
+    deleted: int = 0
+    children_deleted: int = 0
+    skipped_locked: int = 0
+    """Candidates that somebody else held, still there after a second pass."""
+    changed_meanwhile: int = 0
+    """Candidates that were no longer any when their turn came."""
+    failed: int = 0
+    """Candidates that the database refused to delete."""
+    trouble: str | None = None
+    """Why this step did nothing; the same records are tried again in smaller steps."""
+
+    @property
+    def wrote(self) -> bool:
+        """Whether this step was a committed batch."""
+        return self.deleted > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """The sum of steps; sums of shards add up to the whole."""
+
+    tallies: tuple[Tally, ...] = ()
+    candidates: int = 0
+    deleted: int = 0
+    children_deleted: int = 0
+    skipped_locked: int = 0
+    changed_meanwhile: int = 0
+    failed: int = 0
+    batches: int = 0
+    longest_batch_ms: float = 0.0
+    troubles: tuple[str, ...] = ()
+    """Distinct reasons, in the order in which they first came."""
+
+    def plus(self, chunk: Chunk) -> Collection:
+        """Add one step."""
+        batch_ms = chunk.took.total_seconds() * 1000 if chunk.wrote else 0.0
+        return self + Collection(
+            tallies=chunk.tallies,
+            candidates=chunk.candidates,
+            deleted=chunk.deleted,
+            children_deleted=chunk.children_deleted,
+            skipped_locked=chunk.skipped_locked,
+            changed_meanwhile=chunk.changed_meanwhile,
+            failed=chunk.failed,
+            batches=int(chunk.wrote),
+            longest_batch_ms=batch_ms,
+            troubles=(chunk.trouble,) if chunk.trouble else (),
+        )
+
+    def __add__(self, other: Collection) -> Collection:
+        return Collection(
+            tallies=tuple(add_tallies(iter((*self.tallies, *other.tallies)))),
+            candidates=self.candidates + other.candidates,
+            deleted=self.deleted + other.deleted,
+            children_deleted=self.children_deleted + other.children_deleted,
+            skipped_locked=self.skipped_locked + other.skipped_locked,
+            changed_meanwhile=self.changed_meanwhile + other.changed_meanwhile,
+            failed=self.failed + other.failed,
+            batches=self.batches + other.batches,
+            longest_batch_ms=max(self.longest_batch_ms, other.longest_batch_ms),
+            troubles=tuple(dict.fromkeys((*self.troubles, *other.troubles))),
+        )
+
+    def count(self, verdict: Verdict) -> int:
+        """Count the records of one verdict."""
+        return sum(one.count for one in self.tallies if one.verdict is verdict)
+
+    @property
+    def protected(self) -> int:
+        """Records past their promise that are kept all the same."""
+        return self.count(Verdict.IN_PROGRESS_PAST_EXPIRY) + self.count(Verdict.PRESENCE_ONLY)
+
+
+def add_collections(parts: Iterable[Collection]) -> Collection:
+    """Add up the shards of one walk."""
+    return sum(parts, start=Collection())

@@ -1,0 +1,1 @@
+"""How a library writes records, as a file: model, conditions, catalogue, reading."""

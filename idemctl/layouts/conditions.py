@@ -1,0 +1,125 @@
+"""Conditions: how a layout recognises a status. One tree, two readings.
+
+This module is the tree and its Python reading; `stores.postgres.conditions` reads the same
+tree as SQL, and one table of cases holds both to the same answers. Conditions are total:
+a comparison with a missing value is false, so its `not` is true, and nothing is unknown.
+Values are compared as text, as Postgres prints them: `1`, `true`, `done`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, Tag
+
+Row = Mapping[str, Any]
+Test = Callable[[Row], bool]
+
+
+class _Node(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Is(_Node):
+    """The field has this value."""
+
+    field: str
+    value: str | int | StrictBool = Field(alias="is")
+
+
+class Missing(_Node):
+    """The field is absent or null; with `missing: false`, it is there."""
+
+    field: str
+    missing: StrictBool
+
+
+class AllOf(_Node):
+    """Every part holds."""
+
+    all: list[Condition] = Field(min_length=1)
+
+
+class AnyOf(_Node):
+    """At least one part holds."""
+
+    any: list[Condition] = Field(min_length=1)
+
+
+class Not(_Node):
+    """The part does not hold."""
+
+    negated: Condition = Field(alias="not")
+
+
+def _kind(node: object) -> str | None:
+    if node == "always":
+        return "always"
+    if isinstance(node, BaseModel):
+        return type(node).__name__
+    if isinstance(node, Mapping):
+        return next((kind for member, kind in _KINDS.items() if member in node), None)
+    return None
+
+
+_KINDS = {"is": "Is", "missing": "Missing", "all": "AllOf", "any": "AnyOf", "not": "Not"}
+
+Condition = Annotated[
+    Annotated[Literal["always"], Tag("always")]
+    | Annotated[Is, Tag("Is")]
+    | Annotated[Missing, Tag("Missing")]
+    | Annotated[AllOf, Tag("AllOf")]
+    | Annotated[AnyOf, Tag("AnyOf")]
+    | Annotated[Not, Tag("Not")],
+    Discriminator(
+        _kind,
+        custom_error_type="condition",
+        custom_error_message="is no condition: write always, or a mapping with one of "
+        "is, missing, all, any, not",
+    ),
+]
+
+for _model in (AllOf, AnyOf, Not):
+    _model.model_rebuild()
+
+
+def reading(condition: Condition) -> Test:
+    """Turn a condition into a function of a row.
+
+    >>> done = reading(Is.model_validate({"field": "status", "is": "done"}))
+    >>> done({"status": "done"}), done({"status": None}), done({})
+    (True, False, False)
+    """
+    match condition:
+        case "always":
+            return lambda _row: True
+        case Is(field=field, value=value):
+            wanted = as_text(value)
+            return lambda row: as_text(row.get(field)) == wanted
+        case Missing(field=field, missing=missing):
+            return lambda row: (row.get(field) is None) is missing
+        case AllOf(all=parts):
+            tests = [reading(part) for part in parts]
+            return lambda row: all(test(row) for test in tests)
+        case AnyOf(any=parts):
+            tests = [reading(part) for part in parts]
+            return lambda row: any(test(row) for test in tests)
+        case Not(negated=part):
+            test = reading(part)
+            return lambda row: not test(row)
+
+
+def as_text(value: object) -> str | None:
+    """Write a value as Postgres would; `None` stays `None` and equals nothing.
+
+    >>> as_text(True), as_text(7), as_text(b"done"), as_text(None)
+    ('true', '7', 'done', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="surrogateescape")
+    return str(value)

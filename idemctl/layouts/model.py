@@ -1,0 +1,195 @@
+"""The model of a layout file.
+
+A layout says where a library keeps the parts of a record and how each status is
+recognised. Reading needs nothing but the file. What it leaves out cannot be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+
+from idemctl.domain.records import Pattern, Status
+from idemctl.layouts.conditions import Condition, Is, as_text
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+
+
+def _pattern(label: object) -> object:
+    for pattern in Pattern:
+        if label == pattern.label:
+            return pattern
+    if isinstance(label, Pattern):
+        return label
+    raise ValueError("write one of " + ", ".join(one.label for one in Pattern))
+
+
+def _expression(text: str) -> str:
+    try:
+        compiled = re.compile(text.encode("utf-8"), re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    if "key" not in compiled.groupindex:
+        raise ValueError("must name the part that is the key: (?P<key>...)")
+    return text
+
+
+LayoutPattern = Annotated[Pattern, BeforeValidator(_pattern)]
+
+
+class Codec(StrEnum):
+    """How a Redis value is written."""
+
+    JSON = "json"
+    FLAG = "flag"
+    """Only the presence of the key says something."""
+
+
+class Unit(StrEnum):
+    """What a number that is an instant counts, since 1970."""
+
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    MICROSECONDS = "microseconds"
+
+    @property
+    def micros(self) -> int:
+        """Microseconds in one."""
+        return {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}[self.value]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Statuses(_Part):
+    """The condition of each status. Exactly one holds, or the record is malformed."""
+
+    in_progress: Condition | None = None
+    completed: Condition | None = None
+    failed: Condition | None = None
+
+    @model_validator(mode="after")
+    def _knows_one(self) -> Self:
+        if not self.conditions():
+            raise ValueError("needs one of in_progress, completed, failed; or write unknown")
+        return self
+
+    def conditions(self) -> list[tuple[Status, Condition]]:
+        """List the statuses that this layout knows."""
+        pairs = (
+            (Status.IN_PROGRESS, self.in_progress),
+            (Status.COMPLETED, self.completed),
+            (Status.FAILED, self.failed),
+        )
+        return [(status, condition) for status, condition in pairs if condition is not None]
+
+
+def one_field(statuses: Statuses) -> tuple[str, dict[str, Status]] | None:
+    """Find the field whose value alone tells the statuses apart, and what each value means.
+
+    None where conditions are of another form, look at several fields, or share a value.
+    """
+    pairs = statuses.conditions()
+    plain = [(status, one) for status, one in pairs if isinstance(one, Is)]
+    fields = {one.field for _, one in plain}
+    by_value = {str(as_text(one.value)): status for status, one in plain}
+    if len(fields) != 1 or len(by_value) != len(pairs):
+        return None
+    return fields.pop(), by_value
+
+
+def _status_kind(status: object) -> str:
+    return "unknown" if isinstance(status, str) else "Statuses"
+
+
+SideStatus = Annotated[
+    Annotated[Statuses, Tag("Statuses")] | Annotated[Literal["unknown"], Tag("unknown")],
+    Discriminator(_status_kind),
+]
+"""How statuses are told apart, or that nothing but presence is known."""
+
+
+class Side(_Part):
+    """What Postgres and Redis layouts share: names of columns, or of JSON members."""
+
+    pattern: LayoutPattern
+    scope: str | None = None
+    endpoint: str | None = None
+    client: str | None = None
+    fingerprint: str | None = None
+    lease: str | None = None
+    fence: str | None = None
+    epoch: str | None = None
+    expires: str | None = None
+    """The stored expiry. Without it the promise is `counted_from` plus a ttl."""
+    counted_from: str | None = None
+    """The instant from which a retention counts: creation, or the end of the work."""
+    status: SideStatus
+    in_progress_means: str = "in progress"
+    """What this library's users call it, for explanations."""
+
+
+class Child(_Part):
+    """A table whose rows go with their parent's."""
+
+    table: str
+    """Without a schema, it stands in that of its parent, wherever that was found."""
+    join: str
+    """The column, of one name in both tables, that ties a row to its parent."""
+
+
+class PostgresLayout(Side):
+    """How a library writes records into a table."""
+
+    table: str
+    """The name that the library uses by default."""
+    key: str
+    child: Child | None = None
+
+    @model_validator(mode="after")
+    def _can_expire(self) -> Self:
+        if self.expires is None and self.counted_from is None:
+            raise ValueError("needs expires or counted_from: without both nothing ever expires")
+        return self
+
+
+class RedisLayout(Side):
+    """How a library writes records into Redis."""
+
+    prefix: str
+    """The prefix that the library uses by default."""
+    key: Annotated[str, AfterValidator(_expression)]
+    """A regular expression for what follows the prefix, with the parts `key`, `scope` and
+    `endpoint` by name. A part that is also a member of the value is taken from the value."""
+    codec: Codec
+    unit: Unit = Unit.MILLISECONDS
+
+
+class Layout(_Part):
+    """One layout file."""
+
+    layout: Name
+    title: str
+    proven: Literal["live", "source"]
+    """Whether it was tried against what the library writes, or read from its source."""
+    postgres: PostgresLayout | None = None
+    redis: RedisLayout | None = None
+
+    @model_validator(mode="after")
+    def _has_a_side(self) -> Self:
+        if self.postgres is None and self.redis is None:
+            raise ValueError("describes neither postgres nor redis")
+        return self

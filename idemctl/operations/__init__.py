@@ -1,0 +1,1 @@
+"""The verbs: gather, decide, apply. They never print; they return outcomes."""

@@ -1,0 +1,141 @@
+"""doctor: can idemctl work here? One line for each thing that must be right."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from idemctl.errors import ExitStatus, IdemctlError, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from idemctl.run.run import Run
+    from idemctl.run.target import Target
+    from idemctl.stores.ports import Description, Store
+
+_MOST_SKEW = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that was looked at."""
+
+    store: str
+    about: str
+    """`connection`, `version`, `rights`, `clock`."""
+    says: str
+    status: ExitStatus = ExitStatus.OK
+    fix: str | None = None
+    took: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All lines, in the order in which things were looked at."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def status(self) -> ExitStatus:
+        """The worst of the lines."""
+        return worst(line.status for line in self.lines)
+
+
+def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcome:
+    """Look at every target; a failure is a line, and the rest is looked at all the same.
+
+    Args:
+        targets: what is configured.
+        known: lines about the configuration itself.
+        run: asked between targets whether to go on.
+    """
+    lines = list(known)
+    with ExitStack() as opened:
+        clocks: dict[str, list[tuple[str, Store]]] = {}
+        for target in targets:
+            run.checkpoint()
+            store = target.opens.open(writable=False)
+            opened.callback(store.close)
+            started = time.perf_counter()
+            try:
+                description = store.describe()
+            except IdemctlError as error:
+                lines.append(_failed(target, "connection", error))
+                continue
+            took = timedelta(seconds=time.perf_counter() - started)
+            lines += _described(target, description, took)
+            clocks.setdefault(target.store, []).append((description.place, store))
+        for name, sides in clocks.items():
+            lines += _clocks(name, sides)
+    return Outcome(lines=tuple(lines))
+
+
+def _described(target: Target, description: Description, took: timedelta) -> Iterator[Line]:
+    name, place = target.store, description.place
+    role = "replica" if description.is_replica else "primary"
+    yield Line(
+        store=name,
+        about="connection",
+        says=f"{place}: {description.product} {description.version}, {role}, as {description.user}",
+        took=took,
+    )
+    if not description.supported:
+        yield Line(
+            store=name,
+            about="version",
+            says=f"{place}: {description.product} {description.version} is too old",
+            status=ExitStatus.REFUSED,
+            fix="PostgreSQL 14, Redis 6.2 and Valkey 7.2 are the oldest that work",
+        )
+    if description.hides_rows is not None:
+        yield Line(
+            store=name,
+            about="sight",
+            says=f"{place}: cannot judge: {description.hides_rows}",
+            status=ExitStatus.UNREACHABLE,
+            fix="use a role that sees every row, or ask for BYPASSRLS",
+        )
+    for right in description.rights:
+        yield Line(
+            store=name,
+            about="rights",
+            says=f"{right.name} for {right.needed_for}" + ("" if right.granted else ": missing"),
+            status=ExitStatus.OK if right.granted else ExitStatus.DENIED,
+            fix=None if right.granted else right.grant,
+        )
+
+
+def _clocks(name: str, sides: list[tuple[str, Store]]) -> Iterator[Line]:
+    """Measure how far the clocks of a pair are apart, by asking one before and after."""
+    if len(sides) != 2:  # noqa: PLR2004 (a pair is two)
+        return
+    (place, first), (other, second) = sides
+    try:
+        before, between, after = first.clock(), second.clock(), first.clock()
+    except IdemctlError as error:
+        yield Line(store=name, about="clock", says=error.message, status=error.status)
+        return
+    apart = between - (before + (after - before) / 2)
+    wide = abs(apart) > _MOST_SKEW + (after - before)
+    yield Line(
+        store=name,
+        about="clock",
+        says=f"{other} is {apart.total_seconds() * 1000:+.1f} ms from {place}, "
+        f"give or take {(after - before).total_seconds() * 500:.1f} ms",
+        status=ExitStatus.FINDINGS if wide else ExitStatus.OK,
+        fix="let both servers follow one time source" if wide else None,
+    )
+
+
+def _failed(target: Target, about: str, error: IdemctlError) -> Line:
+    return Line(
+        store=target.store,
+        about=about,
+        says=error.message,
+        status=error.status,
+        fix=error.hint,
+    )

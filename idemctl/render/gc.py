@@ -1,0 +1,188 @@
+"""What gc found and did, for people and for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from idemctl.domain.collection import add_collections
+from idemctl.domain.instants import from_micros
+from idemctl.domain.outcomes import Report, Sheet, WhyStopped
+from idemctl.domain.retention import Promise, Verdict
+from idemctl.render.envelope import failure, instant
+from idemctl.render.figures import count, span, when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from idemctl.domain.retention import Tally
+    from idemctl.operations.gc import Collected, Outcome
+    from idemctl.run.run import Run
+
+_LEFT = "left to Redis"
+_HEADINGS = ("store", "where", "records", "what becomes of them", "why")
+
+
+def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
+    """Make the report of a run of gc."""
+    stores = sorted({one.target.store for one in outcome.targets})
+    return Report(
+        command="gc",
+        status=outcome.status,
+        store=stores[0] if len(stores) == 1 else None,
+        run_id=run.id,
+        started_at=run.started_at,
+        finished_at=finished_at,
+        summary=_summary(outcome),
+        items=[_item(one, group) for one in outcome.targets for group in one.collection.tallies],
+        errors=[failure(outcome.failure)] if outcome.failure else [],
+        sheets=[_sheet(outcome)],
+        headline=_headline(outcome),
+    )
+
+
+def _summary(outcome: Outcome) -> dict[str, Any]:
+    total = add_collections(one.collection for one in outcome.targets)
+    cutoffs = [one.cutoff for one in outcome.targets]
+    ends = [one.why_stopped for one in outcome.targets if one.why_stopped is not WhyStopped.DONE]
+    return {
+        "apply": outcome.options.apply,
+        "cutoff": instant(min(cutoffs, default=None)),
+        **_counts(total),
+        "why_stopped": ends[0] if ends else WhyStopped.DONE,
+        "stores": [
+            {
+                "store": one.target.store,
+                "pattern": one.pattern.label,
+                "place": one.place,
+                "cutoff": instant(one.cutoff),
+                "expires_by_itself": one.expires_by_itself,
+                **_counts(one.collection),
+                "oldest_left_at": instant(one.oldest_left_at),
+                "why_stopped": one.why_stopped,
+                "troubles": list(one.collection.troubles),
+            }
+            for one in outcome.targets
+        ],
+    }
+
+
+def _counts(total: Any) -> dict[str, Any]:
+    return {
+        "candidates": total.candidates,
+        "protected": total.protected,
+        "deleted": total.deleted,
+        "children_deleted": total.children_deleted,
+        "skipped_locked": total.skipped_locked,
+        "changed_meanwhile": total.changed_meanwhile,
+        "failed": total.failed,
+        "batches": total.batches,
+        "longest_batch_ms": round(total.longest_batch_ms, 1),
+    }
+
+
+def _item(one: Collected, group: Tally) -> dict[str, Any]:
+    return {
+        "code": group.verdict.label,
+        "store": one.target.store,
+        "pattern": one.pattern.label,
+        "place": one.place,
+        "count": group.count,
+        "promise": group.promise.label,
+        "oldest_end_at": instant(from_micros(group.oldest)),
+        "newest_end_at": instant(from_micros(group.newest)),
+        "why": _why(one, group),
+    }
+
+
+def _sheet(outcome: Outcome) -> Sheet:
+    return Sheet(
+        title="gc" if outcome.options.apply else "gc would collect (nothing was changed)",
+        headings=_HEADINGS,
+        rows=[row for one in outcome.targets for row in _rows(one, outcome)],
+        lines=list(_lines(outcome)),
+    )
+
+
+def _rows(one: Collected, outcome: Outcome) -> Iterator[tuple[str, ...]]:
+    name, place = one.target.store, one.place
+    if one.expires_by_itself and outcome.options.apply:
+        yield name, place, "-", _LEFT, "it removes its own expired keys"
+    for group in one.collection.tallies:
+        yield name, place, count(group.count), _fate(one, group, outcome), _why(one, group)
+
+
+def _fate(one: Collected, group: Tally, outcome: Outcome) -> str:
+    if one.expires_by_itself and group.verdict is not Verdict.NEVER_EXPIRES:
+        return _LEFT
+    if group.verdict is not Verdict.EXPIRED:
+        return "kept"
+    if not outcome.options.apply:
+        return "to collect"
+    whole = one.collection.deleted == one.collection.candidates
+    return "collected" if whole else "collected in part"
+
+
+def _why(one: Collected, group: Tally) -> str:
+    oldest, newest = from_micros(group.oldest), from_micros(group.newest)
+    past = f"its promise ({group.promise.label}) ended"
+    match group.verdict:
+        case Verdict.EXPIRED:
+            since = f", the oldest {span(one.cutoff - oldest)} ago" if oldest else ""
+            return f"{past}{since}"
+        case Verdict.LIVE:
+            last = f", the last for {span(newest - one.cutoff)}" if newest else ""
+            return f"promised for longer ({group.promise.label}){last}"
+        case Verdict.IN_PROGRESS:
+            return f"{one.target.in_progress_means}: belongs to its owner"
+        case Verdict.IN_PROGRESS_PAST_EXPIRY:
+            return f"{one.target.in_progress_means} though past its expiry: needs a person"
+        case Verdict.NEVER_EXPIRES:
+            endless = group.promise is Promise.NONE
+            return "nothing says when it expires" if endless else "its expiry never comes"
+        case Verdict.PRESENCE_ONLY:
+            return "only its presence is known, so it may be in progress"
+        case Verdict.MALFORMED:
+            return "fits no status of its layout: left alone"
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    for one in outcome.targets:
+        total, name = one.collection, f"{one.target.store} ({one.place})"
+        if total.children_deleted:
+            yield f"{name}: {count(total.children_deleted, 'child row')} went with their parents"
+        if total.skipped_locked:
+            left = f", the oldest since {when(one.oldest_left_at)}" if one.oldest_left_at else ""
+            yield f"{name}: {count(total.skipped_locked, 'row')} locked by other sessions{left}"
+        if total.changed_meanwhile:
+            yield f"{name}: {count(total.changed_meanwhile, 'record')} changed meanwhile and stayed"
+        if total.failed:
+            yield f"{name}: {count(total.failed, 'record')} that the database would not delete"
+        if one.left_unknown:
+            yield f"{name}: how old the rest is could not be told in a second"
+        yield from total.troubles
+        if one.why_stopped is not WhyStopped.DONE:
+            yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
+    if outcome.targets:
+        yield _headline(outcome)
+
+
+def _headline(outcome: Outcome) -> str:
+    total = add_collections(one.collection for one in outcome.targets)
+    cutoff = when(min((one.cutoff for one in outcome.targets), default=None))
+    whole = outcome.failure is None and all(
+        one.why_stopped is WhyStopped.DONE for one in outcome.targets
+    )
+    # Of what was not looked at nothing is known, least of all that there is nothing.
+    part = "" if whole else " in the part that was looked at"
+    if not outcome.options.apply:
+        to_do = "gc --apply collects them" if total.candidates else "nothing to do"
+        found = f"{count(total.candidates, 'record')} expired before {cutoff}"
+        return found + (f"; {to_do}" if whole else part)
+    if not total.candidates:
+        return f"nothing had expired before {cutoff}{part}"
+    return (
+        f"collected {count(total.deleted, 'record')} that had expired before {cutoff}{part}, "
+        f"in {total.batches:,} batches, "
+        f"the longest {total.longest_batch_ms:.0f} ms"
+    )

@@ -1,0 +1,1 @@
+"""What every run has: one checkpoint, one stop, a pace, a lock that is watched."""

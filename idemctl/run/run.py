@@ -1,0 +1,122 @@
+"""A run: one execution of one verb, and the only place where it can be stopped."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.run.pace import Pace, PaceName
+from idemctl.run.stop import Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from idemctl.stores.ports import Lock
+
+_LOCK_CHECK_SECONDS = 0.2
+
+
+class Stopped(Exception):
+    """Raised by `Run.checkpoint`: finish tidily, and report how far it came."""
+
+    def __init__(self, why: WhyStopped) -> None:
+        super().__init__(why.value)
+        self.why = why
+
+
+class Progress(Protocol):
+    """Somebody who wants to know how far a run is; silent by default."""
+
+    def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
+        """Hear that the share `done` of `what` lies behind."""
+        ...
+
+
+class Journal(Protocol):
+    """Somebody who writes down what a run did."""
+
+    def write(self, event: str, facts: Mapping[str, object]) -> None:
+        """Keep one event."""
+        ...
+
+
+class Unheard:
+    """Progress and journal of a run that nobody follows."""
+
+    def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
+        """See `Progress.at`."""
+
+    def write(self, event: str, facts: Mapping[str, object]) -> None:
+        """See `Journal.write`."""
+
+
+def new_run_id(started_at: datetime) -> str:
+    """Name a run so that names sort by time: `20261129T174500-3f9a0c`."""
+    return f"{started_at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+@dataclass(kw_only=True)
+class Run:
+    """What a verb is handed."""
+
+    verb: str
+    pace_name: PaceName = PaceName.GENTLE
+    max_duration: timedelta | None = None
+    stop: Stop = field(default_factory=Stop)
+    progress: Progress = field(default_factory=Unheard)
+    journal: Journal = field(default_factory=Unheard)
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        self.id = self.id or new_run_id(self.started_at)
+        self._pace = Pace(name=self.pace_name)
+        self._began = time.monotonic()
+        self._lock: Lock | None = None
+        self._lock_seen = 0.0
+
+    def checkpoint(self, took: timedelta = timedelta(0)) -> None:
+        """Rest for as long as the pace asks after a step that took so long.
+
+        Raises:
+            Stopped: on a signal, at the deadline, or when the lock was lost.
+        """
+        self._answer()
+        rest = self._pace.rest_after(took)
+        left = self._left()
+        if left is not None:
+            rest = min(rest, max(left, 0.0))
+        # Also without a rest: whoever asked meanwhile is heard before the next step.
+        self.stop.wait(rest)
+        self._answer()
+
+    @contextmanager
+    def holding(self, lock: Lock) -> Iterator[None]:
+        """Watch a lock for the length of the block, and give it back at its end."""
+        self._lock, self._lock_seen = lock, time.monotonic()
+        try:
+            yield
+        finally:
+            self._lock = None
+            lock.release()
+
+    def _answer(self) -> None:
+        if self.stop.why is not None:
+            raise Stopped(self.stop.why)
+        left = self._left()
+        if left is not None and left <= 0:
+            raise Stopped(WhyStopped.DEADLINE)
+        if self._lock is not None and time.monotonic() - self._lock_seen > _LOCK_CHECK_SECONDS:
+            self._lock_seen = time.monotonic()
+            if not self._lock.is_held():
+                raise Stopped(WhyStopped.LOCK_LOST)
+
+    def _left(self) -> float | None:
+        if self.max_duration is None:
+            return None
+        return self.max_duration.total_seconds() - (time.monotonic() - self._began)

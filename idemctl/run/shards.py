@@ -1,0 +1,120 @@
+"""Shards as processes: each works one part of a store with connections of its own.
+
+Children never hear signals. They stop before their next step when the parent says so, or when
+the parent is gone: its end of the pipe closes. What they did comes up the pipe step by
+step, so that the parent's sums are the effects, whenever it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import threading
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Protocol
+
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.errors import ExitStatus, IdemctlError
+from idemctl.run.run import Run, Stopped
+from idemctl.run.stop import held_signals
+from idemctl.stores.ports import Shard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from idemctl.domain.collection import Chunk
+    from idemctl.run.pace import PaceName
+
+
+class Task(Protocol):
+    """Work on one shard; must survive pickling, for it is carried to another process."""
+
+    def steps(self, shard: Shard) -> Iterator[Chunk]:
+        """Open what is needed and do the work, a step at a time."""
+        ...
+
+
+class WorkerLost(IdemctlError):
+    """A worker was killed: what it did last is done, and untold."""
+
+    status = ExitStatus.PARTIAL
+
+
+class ShardedWalk:
+    """The steps of all shards, in the order in which they were done."""
+
+    def __init__(self, task: Task, count: int, pace: PaceName) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipes: list[Connection] = []
+        self._children = []
+        # It would start with the first child, and let signals through again.
+        resource_tracker.ensure_running()
+        with held_signals():
+            for index in range(count):
+                ours, theirs = context.Pipe()
+                child = context.Process(
+                    target=_work, args=(task, Shard(index, count), pace, theirs), daemon=True
+                )
+                child.start()
+                theirs.close()
+                self._pipes.append(ours)
+                self._children.append(child)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Yield steps until every child has ended.
+
+        Raises:
+            IdemctlError: what the first failing child met; the others were stopped.
+        """
+        failure: IdemctlError | None = None
+        while self._pipes:
+            for pipe in wait(self._pipes):
+                assert isinstance(pipe, Connection)
+                try:
+                    message = pipe.recv()
+                except (EOFError, ConnectionResetError):
+                    self._pipes.remove(pipe)
+                    continue
+                if isinstance(message, IdemctlError):
+                    failure = failure or message
+                    self.ask_to_stop()
+                else:
+                    yield message
+        for child in self._children:
+            child.join()
+        if failure is not None:
+            raise failure
+        if any(child.exitcode for child in self._children):
+            raise WorkerLost("a worker process ended unexpectedly", hint="run again; it is safe")
+
+    def ask_to_stop(self) -> None:
+        """Let every child finish its step; go on reading until they have ended."""
+        for pipe in self._pipes:
+            try:
+                pipe.send("stop")
+            except OSError:
+                continue
+
+
+def _work(task: Task, shard: Shard, pace: PaceName, pipe: Connection) -> None:
+    run = Run(verb="shard", pace_name=pace)
+    threading.Thread(target=_listen, args=(pipe, run), daemon=True).start()
+    try:
+        for chunk in task.steps(shard):
+            pipe.send(chunk)
+            run.checkpoint(chunk.took)
+    except IdemctlError as error:
+        pipe.send(error)
+    except (Stopped, BrokenPipeError):
+        pass
+    except Exception as error:  # noqa: BLE001 (its traceback could show what no one may see)
+        unexpected = f"unexpected {type(error).__name__} in a worker process"
+        pipe.send(IdemctlError(unexpected, hint="this is a bug: please report what you ran"))
+    pipe.close()
+
+
+def _listen(pipe: Connection, run: Run) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        pipe.recv()
+    run.stop.ask(WhyStopped.TERMINATED)

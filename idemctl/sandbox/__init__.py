@@ -1,0 +1,1 @@
+"""Local Postgres and Valkey with believable keys and real faults."""

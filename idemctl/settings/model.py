@@ -1,0 +1,184 @@
+"""The model of idemctl.yaml."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
+
+from idemctl.domain.durations import parse_duration
+
+if TYPE_CHECKING:
+    from pydantic import ValidationInfo
+
+_STORE_NAME = r"[a-z][a-z0-9-]{0,62}"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_IDENTIFIER = r'(?:[^\W\d][\w$]*|"(?:[^"\x00]|"")+")'
+_TABLE = rf"({_IDENTIFIER})\.({_IDENTIFIER})"
+_IDENTIFIER_BYTES = 63
+"""Postgres cuts longer names short, silently."""
+
+
+def _duration(given: Any) -> timedelta:
+    if isinstance(given, timedelta):
+        return given
+    if isinstance(given, str):
+        return parse_duration(given)
+    unit = f", such as {given}s" if type(given) is int and given > 0 else ", such as 24h"
+    raise ValueError(f"a duration is text with a unit{unit}")
+
+
+def _store_name(given: str) -> str:
+    if not re.fullmatch(_STORE_NAME, given):
+        raise ValueError(
+            "a store's name is lower-case letters, digits and hyphens, "
+            "with a letter first and 63 characters at most"
+        )
+    return given
+
+
+def _variable(given: str) -> str:
+    # What was given is not repeated: it may be the URL itself, with its password.
+    if not re.fullmatch(_VARIABLE, given, re.ASCII):
+        raise ValueError(
+            "must be the name of an environment variable, such as DATABASE_URL; "
+            "the URL itself belongs in that variable"
+        )
+    return given
+
+
+def _table(given: str) -> str:
+    parts = re.fullmatch(_TABLE, given)
+    if parts is None:
+        raise ValueError(
+            "must name schema and table, such as public.processed_events; "
+            'names with other characters are quoted as in SQL: public."Processed Events"'
+        )
+    if any(len(_folded(part).encode()) > _IDENTIFIER_BYTES for part in parts.groups()):
+        raise ValueError(f"a name in Postgres has {_IDENTIFIER_BYTES} bytes at most")
+    return given
+
+
+def _anchored(given: Path, info: ValidationInfo) -> Path:
+    """Make a path absolute: below the file's folder, or below home after `~/`."""
+    anchor = info.context or {}
+    home = anchor.get("home")
+    if home and given.parts[:1] == ("~",):
+        return Path(home, *given.parts[1:])
+    return Path(anchor.get("folder", ""), given)
+
+
+def _layout(given: str, info: ValidationInfo) -> str:
+    return str(_anchored(Path(given), info)) if given.endswith(".yaml") else given
+
+
+def _folded(identifier: str) -> str:
+    """Give the name that Postgres takes an identifier for."""
+    if identifier.startswith('"'):
+        return identifier[1:-1].replace('""', '"')
+    return identifier.lower()
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": "string", "examples": ["24h", "7d", "1h30m"]}),
+]
+StoreName = Annotated[str, AfterValidator(_store_name)]
+Variable = Annotated[str, AfterValidator(_variable)]
+Table = Annotated[str, AfterValidator(_table)]
+AnchoredPath = Annotated[Path, AfterValidator(_anchored)]
+Layout = Annotated[str, Field(min_length=1), AfterValidator(_layout)]
+
+
+class PostgresSettings(BaseModel):
+    """One table in Postgres."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dsn_env: Variable = "DATABASE_URL"
+    """The variable that holds the URL or libpq's keyword string."""
+    direct_dsn_env: Variable | None = None
+    """Beside a pooler: the variable with the way around it."""
+    password_file: AnchoredPath | None = None
+    layout: Layout = "reference"
+    """A preset's name, or the path of a layout file (`*.yaml`)."""
+    table: Table | None = None
+    """`schema.table`; where absent, the layout's."""
+
+    @property
+    def qualified_table(self) -> tuple[str, str] | None:
+        """Schema and table as Postgres knows them: unquoted, case folded."""
+        parts = re.fullmatch(_TABLE, self.table) if self.table else None
+        return (_folded(parts[1]), _folded(parts[2])) if parts else None
+
+
+class RedisSettings(BaseModel):
+    """One keyspace in Redis or Valkey."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url_env: Variable = "REDIS_URL"
+    """The variable that holds the URL."""
+    password_file: AnchoredPath | None = None
+    layout: Layout = "reference"
+    """A preset's name, or the path of a layout file (`*.yaml`)."""
+    prefix: Annotated[str, Field(min_length=1)] | None = None
+    """What every key begins with; where absent, the layout's."""
+    ttl: Duration | None = None
+    """How long a record stays in Redis after it was written there."""
+
+
+class StoreSettings(BaseModel):
+    """A store, or a pair: one table, one keyspace, or both with the same keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    postgres: PostgresSettings | None = None
+    redis: RedisSettings | None = None
+    write_order: Literal["postgres-first", "redis-first", "unknown"] = "unknown"
+    """Which of a pair the application writes first: what reconcile may promise."""
+    on_redis_miss: Literal["postgres", "proceed", "unknown"] = "unknown"
+    """Where the application looks when Redis knows no such key."""
+    ttl: Duration | None = None
+    """How long a record is kept where neither it nor a policy says."""
+    policies: AnchoredPath | None = None
+    protected: bool = False
+    """Production: mild confirmations become severe ones."""
+
+    @model_validator(mode="after")
+    def _has_somewhere_to_look(self) -> StoreSettings:
+        if self.postgres is None and self.redis is None:
+            raise ValueError(
+                "a store needs postgres, redis or both; postgres: {} takes all defaults"
+            )
+        return self
+
+
+class StateSettings(BaseModel):
+    """Where idemctl keeps journals, archives and plans."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    folder: AnchoredPath | None = None
+
+
+class Configuration(BaseModel):
+    """A whole idemctl.yaml; paths in it are relative to the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1]
+    stores: dict[StoreName, StoreSettings] = Field(default_factory=dict)
+    state: StateSettings = StateSettings()

@@ -1,0 +1,71 @@
+"""The state folder: private files, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from idemctl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+
+
+class StateFolder:
+    """Opens files below one folder, 0600 in a folder of 0700."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def append(self, name: str, line: bytes) -> None:
+        """Add one line, in a single write, and hand it to the operating system.
+
+        Raises:
+            ConfigError: the folder cannot be written.
+        """
+        file = self.root / name
+        try:
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            # One by one: the mode is given to the last folder only.
+            for folder in (self.root, file.parent):
+                folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+            _append(file, line + b"\n")
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def lines(self, name: str) -> list[bytes]:
+        """Read all whole lines; none where nothing was written yet."""
+        try:
+            content = (self.root / name).read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._unusable(error) from None
+        # A last line without its end was cut off by a crash: it says nothing for sure.
+        return content.split(b"\n")[:-1]
+
+    def _unusable(self, error: OSError) -> ConfigError:
+        return ConfigError(
+            f"state folder {self.root}: {error.strerror or error}",
+            hint="set state.folder in idemctl.yaml, or IDEMCTL_STATE, to a folder of this user",
+        )
+
+
+def _append(file: Path, line: bytes) -> None:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, _PRIVATE_FILE)
+    try:
+        # Another run's line may be on its way into the file.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            # A crash cut the last line off; what follows must not become a part of it.
+            line = b"\n" + line
+        if os.write(descriptor, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Ports, and the adapters that fulfil them."""

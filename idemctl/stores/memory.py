@@ -1,0 +1,168 @@
+"""The reference adapter: a table as a list of dictionaries.
+
+It is short enough to be seen right, and passes the same contract as the real ones; the
+operations are tested on it.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from idemctl.domain.collection import Chunk
+from idemctl.domain.instants import from_micros
+from idemctl.domain.retention import Verdict, judge, tally
+from idemctl.errors import Locked
+from idemctl.layouts.model import Unit
+from idemctl.layouts.reading import RowReader, as_bytes, missing
+from idemctl.stores.ports import WHOLE, Description
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from idemctl.domain.batch import Batch
+    from idemctl.domain.records import Pattern
+    from idemctl.domain.retention import Retention
+    from idemctl.layouts.model import PostgresLayout
+    from idemctl.stores.ports import Shard
+
+Row = dict[str, Any]
+
+
+class MemoryStore:
+    """A table in this process. See `stores.ports.Store`."""
+
+    def __init__(
+        self,
+        rows: list[Row],
+        layout: PostgresLayout,
+        clock: Callable[[], datetime],
+        *,
+        batch_size: int = 100,
+    ) -> None:
+        self.rows = rows
+        self.held: set[bytes] = set()
+        """Keys of rows that another session holds."""
+        self._layout = layout
+        self._clock = clock
+        self._batch_size = batch_size
+        self._locked_for: set[str] = set()
+
+    @property
+    def pattern(self) -> Pattern:
+        """See `Store.pattern`."""
+        return self._layout.pattern
+
+    @property
+    def has_stored_expiry(self) -> bool:
+        """See `Store.has_stored_expiry`."""
+        return self._layout.expires is not None
+
+    def clock(self) -> datetime:
+        """See `Describes.clock`."""
+        return self._clock()
+
+    def describe(self) -> Description:
+        """See `Describes.describe`."""
+        return Description(
+            product="memory",
+            version="1",
+            supported=True,
+            place="memory",
+            user="you",
+            is_replica=False,
+            row_estimate=len(self.rows),
+        )
+
+    def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Scans.scan`."""
+        for rows in self._batches(shard):
+            yield self._read(rows)
+
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+        """See `Collects.survey`."""
+        for batch in self.scan(shard):
+            started = time.perf_counter()
+            tallies = tuple(tally(batch, retention))
+            yield Chunk(
+                part="memory",
+                took=timedelta(seconds=time.perf_counter() - started),
+                tallies=tallies,
+                candidates=sum(one.count for one in tallies if one.verdict is Verdict.EXPIRED),
+            )
+
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+        """See `Collects.collect`."""
+        for rows in self._batches(shard):
+            started = time.perf_counter()
+            batch = self._read(rows)
+            verdicts, _, _ = judge(batch, retention)
+            expired = np.flatnonzero(verdicts == Verdict.EXPIRED)
+            gone = [rows[at] for at in expired if batch.keys[int(at)] not in self.held]
+            self.rows = [row for row in self.rows if not any(row is one for one in gone)]
+            yield Chunk(
+                part="memory",
+                took=timedelta(seconds=time.perf_counter() - started),
+                tallies=tuple(tally(batch, retention)),
+                candidates=len(expired),
+                deleted=len(gone),
+                skipped_locked=len(expired) - len(gone),
+            )
+
+    def oldest_expired(self, retention: Retention) -> datetime | None:
+        """See `Collects.oldest_expired`."""
+        over: list[int] = []
+        for batch in self.scan():
+            verdicts, _, ends = judge(batch, retention)
+            over += ends[verdicts == Verdict.EXPIRED].tolist()
+        return from_micros(min(over)) if over else None
+
+    def lock(self, purpose: str) -> MemoryLock:
+        """See `Locks.lock`."""
+        if purpose in self._locked_for:
+            raise Locked(f"memory: another {purpose} is at work here")
+        self._locked_for.add(purpose)
+        return MemoryLock(self._locked_for, purpose)
+
+    def close(self) -> None:
+        """See `Closes.close`."""
+
+    def _batches(self, shard: Shard) -> Iterator[list[Row]]:
+        key = self._layout.key
+        mine = [
+            row for row in self.rows if zlib.crc32(as_bytes(row[key])) % shard.count == shard.index
+        ]
+        for at in range(0, len(mine), self._batch_size):
+            yield mine[at : at + self._batch_size]
+
+    def _read(self, rows: list[Row]) -> Batch:
+        layout, reader = self._layout, RowReader(self._layout, Unit.MICROSECONDS)
+        return reader.read(
+            rows,
+            keys=reader.texts(rows, layout.key),
+            scopes=reader.texts(rows, layout.scope),
+            endpoints=reader.texts(rows, layout.endpoint),
+            key_expires_at=missing(len(rows)),
+            sizes=np.array([len(repr(row)) for row in rows], np.int64),
+        )
+
+
+class MemoryLock:
+    """See `stores.ports.Lock`."""
+
+    def __init__(self, locked_for: set[str], purpose: str) -> None:
+        self._locked_for = locked_for
+        self._purpose = purpose
+
+    def is_held(self) -> bool:
+        """See `Lock.is_held`."""
+        return self._purpose in self._locked_for
+
+    def release(self) -> None:
+        """See `Lock.release`."""
+        self._locked_for.discard(self._purpose)

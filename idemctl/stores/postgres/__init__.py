@@ -1,0 +1,1 @@
+"""Postgres: one table, and the leaves under it."""

@@ -1,0 +1,258 @@
+"""Deletes what is expired: small batches, two walks, and never a row that is alive.
+
+The heap walk takes a range of pages at a time and suits a table with much to collect, or
+without a usable index; its cost does not depend on how the expiries are spread. The index
+walk follows the expiry index and suits a table with little to collect. Both say the
+condition again where the row is deleted, because between a look and a deletion a key may
+have been renewed; and both commit each batch.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from idemctl.domain.batch_size import BatchSize
+from idemctl.domain.collection import Chunk
+from idemctl.domain.instants import MISSING, from_micros
+from idemctl.domain.retention import Promise, Tally, Verdict
+from idemctl.stores.ports import WHOLE
+from idemctl.stores.postgres.conditions import Judgement
+from idemctl.stores.postgres.connect import BatchFailed
+from idemctl.stores.postgres.leaves import heap_range
+from idemctl.stores.postgres.leftovers import Leftovers
+from idemctl.stores.postgres.statements import Clock, Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from datetime import datetime
+
+    from idemctl.domain.retention import Retention
+    from idemctl.layouts.model import PostgresLayout
+    from idemctl.stores.ports import Shard
+    from idemctl.stores.postgres.connect import Connection
+    from idemctl.stores.postgres.leaves import Leaf
+
+_BATCH_TARGET = timedelta(milliseconds=12)
+_SURVEY_TARGET = timedelta(milliseconds=50)
+_LOCK_PATIENCE = timedelta(milliseconds=10)
+_FIRST_PAGES, _MOST_PAGES = 64, 1024
+_FIRST_ROWS, _MOST_ROWS = 500, 10_000
+_SAMPLED_PAGES = 200
+_MOST_FAILURES = 4
+"""In a row, before an index walk gives way to a heap walk."""
+_MUCH = 0.05
+"""The share of candidates from which the heap walk is the cheaper one."""
+
+
+class Collector:
+    """Collects from one table, leaf by leaf."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        layout: PostgresLayout,
+        place: str,
+        *,
+        lock_patience: timedelta = _LOCK_PATIENCE,
+    ) -> None:
+        self._layout = layout
+        self._place = place
+        self._statements = Statements(connection, layout, place, lock_patience)
+
+    def survey(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Iterator[Chunk]:
+        """Count a shard by verdict and promise. See `Collects.survey`."""
+        judgement = Judgement(self._layout, retention)
+        size = BatchSize(current=_FIRST_PAGES, largest=8 * _MOST_PAGES, target=_SURVEY_TARGET)
+        for leaf in leaves:
+            pages = leaf.pages_of(shard)
+            at = pages.start
+            while at < pages.stop:
+                step = range(at, min(at + size.current, pages.stop))
+                clock = Clock()
+                try:
+                    tallies = self._statements.tallies(leaf, judgement, heap_range(step))
+                except BatchFailed as failure:
+                    size.halve()
+                    yield Chunk(part=str(leaf), took=clock.took(), trouble=failure.message)
+                    continue
+                size.after(clock.took())
+                at = step.stop
+                yield Chunk(
+                    part=str(leaf),
+                    took=clock.took(),
+                    done=(at - pages.start) / len(pages),
+                    tallies=tuple(tallies),
+                    candidates=_expired(tallies),
+                )
+
+    def collect(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Iterator[Chunk]:
+        """Delete a shard's expired rows. See `Collects.collect`."""
+        judgement = Judgement(self._layout, retention)
+        wrote = False
+        for leaf in leaves:
+            walk = (
+                self._heap_walk if self._prefers_heap(leaf, judgement, shard) else self._index_walk
+            )
+            for chunk in walk(leaf, judgement, shard):
+                wrote = wrote or chunk.wrote
+                yield chunk
+        if wrote:
+            self._statements.flush()
+
+    def oldest_expired(self, leaves: list[Leaf], retention: Retention) -> datetime | None:
+        """Find the earliest promise that is over. See `Collects.oldest_expired`."""
+        judgement = Judgement(self._layout, retention)
+        found = [self._statements.oldest_end(leaf, judgement) for leaf in leaves]
+        return from_micros(min((end for end in found if end is not None), default=MISSING))
+
+    def _prefers_heap(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> bool:
+        if shard != WHOLE or not leaf.has_index or leaf.pages <= _SAMPLED_PAGES:
+            return True
+        try:
+            met, seen = self._statements.sample(leaf, judgement, _SAMPLED_PAGES / leaf.pages)
+        except BatchFailed:
+            return True
+        return met >= _MUCH * max(seen, 1)
+
+    def _heap_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Iterator[Chunk]:
+        pages = leaf.pages_of(shard)
+        size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_BATCH_TARGET)
+        left: list[tuple[range, int]] = []
+        at = pages.start
+        while at < pages.stop:
+            step = range(at, min(at + size.current, pages.stop))
+            clock = Clock()
+            tallies: list[Tally] = []
+            candidates = deleted = children = 0
+            try:
+                tallies = self._statements.tallies(leaf, judgement, heap_range(step))
+                candidates = _expired(tallies)
+                if candidates:
+                    clock = Clock()
+                    deleted, children = self._delete_range(leaf, judgement, step)
+            except BatchFailed as failure:
+                if size.is_smallest:
+                    left.append((step, candidates))
+                    at = step.stop
+                else:
+                    tallies = []
+                size.halve()
+                yield Chunk(
+                    part=str(leaf),
+                    took=clock.took(),
+                    tallies=tuple(tallies),
+                    trouble=failure.message,
+                )
+                continue
+            size.after(clock.took())
+            at = step.stop
+            if deleted < candidates:
+                left.append((step, candidates - deleted))
+            yield Chunk(
+                part=str(leaf),
+                took=clock.took(),
+                done=(at - pages.start) / len(pages),
+                tallies=tuple(tallies),
+                candidates=deleted,
+                deleted=deleted,
+                children_deleted=children,
+            )
+        leftovers = Leftovers(self._statements, leaf, judgement, self._place)
+        for step, pending in left:
+            yield from leftovers.second_pass(step, pending)
+
+    def _delete_range(self, leaf: Leaf, judgement: Judgement, step: range) -> tuple[int, int]:
+        """Delete at once; where somebody holds a row, delete around the holders.
+
+        Deleting at once costs half of locking first and deleting then, and is as safe: a
+        row that was held is judged again as it is once it is free. It must only not wait
+        for long.
+        """
+        try:
+            deleted, children = self._statements.delete(
+                leaf, judgement, "delete_range", heap_range(step)
+            )
+        except BatchFailed as failure:
+            if not failure.met_lock:
+                raise
+            deleted, children, _ = self._statements.delete(
+                leaf, judgement, "delete_unlocked", heap_range(step)
+            )
+        return deleted, children
+
+    def _index_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Iterator[Chunk]:
+        """Follow the expiry index twice, the second time for what was held; then look back."""
+        for _pass in range(2):
+            reached_end = yield from self._index_pass(leaf, judgement)
+            if not reached_end:
+                # Something stands in the way of all behind it; a heap walk gets past.
+                yield from self._heap_walk(leaf, judgement, shard)
+                return
+        clock = Clock()
+        # What is behind the cutoff and still there: kept on purpose, or held by somebody.
+        try:
+            tallies = self._statements.tallies(leaf, judgement, judgement.long_ago)
+        except BatchFailed as failure:
+            yield Chunk(part=str(leaf), took=clock.took(), done=1.0, trouble=failure.message)
+            return
+        held = _expired(tallies)
+        yield Chunk(
+            part=str(leaf),
+            took=clock.took(),
+            done=1.0,
+            tallies=tuple(tallies),
+            candidates=held,
+            skipped_locked=held,
+        )
+
+    def _index_pass(self, leaf: Leaf, judgement: Judgement) -> Generator[Chunk, None, bool]:
+        """Delete along the index; false when something kept this from reaching the end."""
+        size = BatchSize(current=_FIRST_ROWS, largest=_MOST_ROWS, target=_BATCH_TARGET)
+        after = "-infinity"
+        failures = 0
+        while True:
+            clock = Clock()
+            try:
+                deleted, children, by_policy, picked, last = self._statements.delete_oldest(
+                    leaf, judgement, after=after, limit=size.current
+                )
+            except BatchFailed as failure:
+                yield Chunk(part=str(leaf), took=clock.took(), trouble=failure.message)
+                failures += 1
+                if failures == _MOST_FAILURES:
+                    return False
+                size.halve()
+                continue
+            if picked == 0:
+                return True
+            size.after(clock.took())
+            yield Chunk(
+                part=str(leaf),
+                took=clock.took(),
+                tallies=_gone(deleted, by_policy, judgement),
+                candidates=deleted,
+                deleted=deleted,
+                children_deleted=children,
+            )
+            if deleted < picked:
+                return False
+            after, failures = last, 0
+
+
+def _expired(tallies: Iterable[Tally]) -> int:
+    return sum(one.count for one in tallies if one.verdict is Verdict.EXPIRED)
+
+
+def _gone(deleted: int, by_policy: int, judgement: Judgement) -> tuple[Tally, ...]:
+    """Say what the index walk deleted as tallies, which it has no reason to query."""
+    stored = judgement.layout.expires is not None
+    counts = {
+        Promise.POLICY: by_policy,
+        Promise.STORED_EXPIRY if stored else Promise.STORE_TTL: deleted - by_policy,
+    }
+    return tuple(
+        Tally(verdict=Verdict.EXPIRED, promise=promise, count=count)
+        for promise, count in counts.items()
+        if count
+    )

@@ -1,0 +1,84 @@
+"""What a Postgres server and a table say of themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from psycopg import sql
+
+from idemctl.stores.ports import Description, Right
+from idemctl.stores.postgres.connect import transaction
+from idemctl.stores.postgres.leaves import find_table
+from idemctl.stores.postgres.queries import query
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from idemctl.layouts.model import PostgresLayout
+    from idemctl.stores.postgres.connect import Connection
+    from idemctl.stores.postgres.leaves import Leaf
+
+_FLOOR = 140_000
+
+
+def read_clock(connection: Connection, place: str) -> datetime:
+    """Read the server's clock, not frozen by any transaction."""
+    with transaction(connection, place=place) as cursor:
+        row = cursor.execute(query("clock")).fetchone()
+    assert row is not None, "a clock always answers"
+    at: datetime = row[0]
+    return at
+
+
+def describe(
+    connection: Connection,
+    *,
+    place: str,
+    table: str,
+    oid: int,
+    leaves: list[Leaf],
+    layout: PostgresLayout,
+) -> Description:
+    """Look at version, role and rights."""
+    with transaction(connection, place=place) as cursor:
+        row = cursor.execute(query("server")).fetchone()
+    assert row is not None, "a server always has a version"
+    number, version, is_replica, user, grantee, _pid = row
+    tables = [(table, oid, True)]
+    if layout.child is not None:
+        child = layout.child.table
+        quoted = sql.Identifier(*child.split(".")).as_string(connection)
+        tables.append((child, find_table(connection, quoted, place)[0], False))
+    rights: list[Right] = []
+    hidden = []
+    for name, table_oid, is_parent in tables:
+        with transaction(connection, place=place) as cursor:
+            granted = cursor.execute(query("rights"), {"oid": table_oid}).fetchone()
+        assert granted is not None, "an aggregate returns one row"
+        *lacking, row_security = granted
+        needed = (("SELECT", "every command"), ("UPDATE", "gc --apply"), ("DELETE", "gc --apply"))
+        rights += [
+            Right(
+                name=f"{privilege} on {name}",
+                granted=not lacks,
+                needed_for=purpose,
+                grant=f"GRANT {privilege} ON {', '.join(lacks or [name])} TO {grantee};",
+            )
+            for (privilege, purpose), lacks in zip(needed, lacking, strict=True)
+            # Rows of a child are deleted without being locked first.
+            if is_parent or privilege != "UPDATE"
+        ]
+        if row_security:
+            hidden.append(f"row-level security on {name} is active for {user}")
+    estimates = [leaf.row_estimate for leaf in leaves]
+    return Description(
+        product="PostgreSQL",
+        version=version,
+        supported=number >= _FLOOR,
+        place=place,
+        user=user,
+        is_replica=is_replica,
+        row_estimate=None if min(estimates, default=-1) < 0 else sum(estimates),
+        hides_rows="; ".join(hidden) or None,
+        rights=tuple(rights),
+    )

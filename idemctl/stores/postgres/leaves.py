@@ -1,0 +1,118 @@
+"""The physical tables behind a table's name, and walks over their heaps.
+
+A ctid names a row in one physical table only: through a partitioned parent it would hit
+rows of other partitions. So everything here works leaf by leaf, with ONLY.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from psycopg import sql
+
+from idemctl.errors import ConfigError
+from idemctl.stores.postgres.connect import transaction
+from idemctl.stores.postgres.queries import query
+
+if TYPE_CHECKING:
+    from idemctl.layouts.model import PostgresLayout
+    from idemctl.stores.ports import Shard
+    from idemctl.stores.postgres.connect import Connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """One physical table."""
+
+    schema: str
+    name: str
+    pages: int
+    row_estimate: int
+    """The planner's; -1 before the first vacuum or analyze."""
+    has_index: bool
+    """Whether an index leads with the column by which records expire."""
+
+    @property
+    def identifier(self) -> sql.Identifier:
+        """The quoted name."""
+        return sql.Identifier(self.schema, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    def pages_of(self, shard: Shard) -> range:
+        """Give the pages of one shard; all shards together give every page once."""
+        first = self.pages * shard.index // shard.count
+        last = self.pages * (shard.index + 1) // shard.count
+        return range(first, last)
+
+
+def find_table(connection: Connection, table: str, place: str) -> tuple[int, str]:
+    """Look up a table's oid and its schema.
+
+    Raises:
+        ConfigError: there is no such table, or it is out of this user's sight.
+    """
+    with transaction(connection, place=place) as cursor:
+        row = cursor.execute(query("find_table"), {"table": table}).fetchone()
+    if row is None:
+        raise ConfigError(
+            f"{place}: there is no table {table} in this database",
+            hint="check table and dsn_env of this store in idemctl.yaml; "
+            "idemctl doctor shows where it looked",
+        )
+    oid, schema = row
+    return oid, schema
+
+
+def refuse_naive_instants(
+    connection: Connection, oid: int, layout: PostgresLayout, place: str
+) -> None:
+    """Refuse columns whose instants depend on where they were written.
+
+    An hour of doubt about an expiry is an hour in which a live key would be collected.
+
+    Raises:
+        ConfigError: a column that the layout reads as an instant has no time zone.
+    """
+    names = [name for name in (layout.expires, layout.counted_from, layout.lease) if name]
+    with transaction(connection, place=place) as cursor:
+        naive = cursor.execute(query("naive_columns"), {"oid": oid, "names": names}).fetchone()
+    if naive is not None:
+        raise ConfigError(
+            f"{place}: {naive[0]} is a timestamp without time zone, so its instants are unknown",
+            hint="ALTER TABLE … ALTER COLUMN … TYPE timestamptz USING … AT TIME ZONE '…'",
+        )
+
+
+def find_leaves(connection: Connection, oid: int, ordered_by: str, place: str) -> list[Leaf]:
+    """List the physical tables under an oid.
+
+    Raises:
+        ConfigError: there is something else under it, whose rows cannot be walked.
+    """
+    with transaction(connection, place=place) as cursor:
+        rows = cursor.execute(query("leaves"), {"oid": oid, "ordered_by": ordered_by}).fetchall()
+    for schema, name, is_table, *_ in rows:
+        if not is_table:
+            raise ConfigError(
+                f"{place}: {schema}.{name} is a view or a foreign table, not a table",
+                hint="name the table itself, on the server that holds it",
+            )
+    return [
+        Leaf(schema=schema, name=name, pages=pages, row_estimate=rows_, has_index=has_index)
+        for schema, name, _, pages, rows_, has_index in rows
+    ]
+
+
+def heap_range(pages: range) -> sql.Composable:
+    """Write the condition that a row lies in these pages."""
+    return sql.SQL("ctid >= {}::tid AND ctid < {}::tid").format(
+        sql.Literal(f"({pages.start},0)"), sql.Literal(f"({pages.stop},0)")
+    )
+
+
+def row_at(ctid: str) -> sql.Composable:
+    """Write the condition that a row lies in this one place."""
+    return sql.SQL("ctid = {}::tid").format(sql.Literal(ctid))

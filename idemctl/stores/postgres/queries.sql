@@ -1,0 +1,162 @@
+Every statement that idemctl sends to Postgres, by name. `{slot}` is an identifier or an
+expression composed by psycopg.sql; `%(name)s` is a parameter. No block has both: what fills
+a slot may hold a `%`.
+
+-- clock --
+SELECT clock_timestamp()
+
+-- server --
+SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+       pg_is_in_recovery(), current_user::text, quote_ident(current_user), pg_backend_pid()
+
+-- find_table --
+SELECT c.oid, n.nspname
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.oid = to_regclass(%(table)s)
+
+-- naive_columns --
+SELECT a.attname FROM pg_attribute a
+ WHERE a.attrelid = %(oid)s AND a.attname = ANY(%(names)s)
+   AND a.atttypid = 'timestamp without time zone'::regtype
+ ORDER BY a.attnum
+
+-- rights --
+-- Which physical tables under a name lack which right, and whether rows of any are hidden:
+-- who works leaf by leaf is judged leaf by leaf, whatever holds for the parent.
+WITH RECURSIVE family AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+), leaf AS (
+    SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name
+      FROM family f
+      JOIN pg_class c ON c.oid = f.oid
+      JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind <> 'p'
+)
+SELECT array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')),
+       array_agg(name) FILTER (WHERE NOT has_any_column_privilege(oid, 'UPDATE')),
+       array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'DELETE')),
+       bool_or(row_security_active(oid))
+  FROM leaf
+
+-- leaves --
+-- The physical tables under a name: itself, its partitions, its heirs. The index named is
+-- a usable btree that leads with the column by which records expire, where there is one.
+WITH RECURSIVE family AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT n.nspname, c.relname, c.relkind = 'r' AS is_table,
+       pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
+       c.reltuples::int8 AS row_estimate,
+       EXISTS (
+           SELECT FROM pg_index x
+             JOIN pg_class xc ON xc.oid = x.indexrelid
+             JOIN pg_am am ON am.oid = xc.relam
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.indkey[0]
+            WHERE x.indrelid = c.oid AND am.amname = 'btree' AND x.indisvalid
+              AND x.indpred IS NULL AND a.attname = %(ordered_by)s
+       ) AS has_index
+  FROM family f
+  JOIN pg_class c ON c.oid = f.oid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind <> 'p'
+ ORDER BY n.nspname, c.relname
+
+-- scan --
+COPY (
+    SELECT {key}, {scope}, {endpoint}, {fingerprint}, {numbers}
+      FROM ONLY {leaf} AS leaf WHERE ctid >= {first}::tid AND ctid < {last}::tid
+) TO STDOUT (FORMAT BINARY)
+
+-- survey --
+-- Counts by verdict and promise over a range of the heap; changes nothing. Both numbers make
+-- one group, and infinities are dealt with a group at a time: this runs over every row.
+SELECT judged, count,
+       CASE WHEN oldest = '-infinity' THEN {long_past}
+            WHEN oldest < {far} THEN (extract(epoch FROM oldest) * 1000000)::int8 END,
+       CASE WHEN newest = '-infinity' THEN {long_past}
+            WHEN newest < {far} THEN (extract(epoch FROM newest) * 1000000)::int8 END
+  FROM (SELECT judged, count(*) AS count, min(ends) AS oldest, max(ends) AS newest
+          FROM (SELECT {verdict} * {promises} + {promise} AS judged, {ends} AS ends
+                  FROM ONLY {leaf} WHERE {range}) AS rows
+         GROUP BY judged) AS groups
+
+-- sample --
+-- The share of rows that an index walk would meet, from about that many percent of the pages.
+SELECT count(*) FILTER (WHERE {long_ago}), count(*)
+  FROM ONLY {leaf} TABLESAMPLE SYSTEM ({percent})
+
+-- delete_range --
+-- What is expired in a range of the heap goes. Where another session holds a row, this
+-- waits for it no longer than lock_timeout; the condition is then judged on the row as it
+-- is now, so that a key renewed meanwhile stays.
+WITH gone AS (
+    DELETE FROM ONLY {leaf} WHERE {range} AND {expired} RETURNING {join} AS id
+), {children}
+SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM children)
+
+-- delete_unlocked --
+-- The same where somebody holds rows: those are left out instead of waited for. The
+-- condition stands in both halves: each alone keeps a row that became somebody's again.
+WITH picked AS MATERIALIZED (
+    SELECT ctid FROM ONLY {leaf} WHERE {range} AND {expired} FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM ONLY {leaf}
+     WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
+    RETURNING {join} AS id
+), {children}
+SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM children),
+       (SELECT count(*) FROM picked)
+
+-- count_expired --
+SELECT count(*) FROM ONLY {leaf} WHERE {range} AND {expired}
+
+-- list_expired --
+SELECT ctid::text FROM ONLY {leaf} WHERE {range} AND {expired}
+
+-- delete_oldest --
+-- The next batch along the index by which records expire. The cursor is that one column:
+-- a cursor over columns that the index lacks sorts all equal expiries at every step.
+WITH picked AS MATERIALIZED (
+    SELECT ctid, {ordered_by} AS at FROM ONLY {leaf}
+     WHERE {ordered_by} >= {after}::timestamptz AND {expired}
+     ORDER BY {ordered_by} LIMIT {limit} FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM ONLY {leaf}
+     WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
+    RETURNING {join} AS id, {by_policy} AS by_policy
+), {children}
+SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM children),
+       (SELECT count(*) FROM gone WHERE by_policy),
+       (SELECT count(*) FROM picked),
+       (SELECT max(at)::text FROM picked)
+
+-- children --
+children AS (
+    DELETE FROM {child} c USING gone WHERE c.{join} = gone.id RETURNING 1
+)
+
+-- no_children --
+children AS (SELECT WHERE false)
+
+-- flush --
+-- Batches commit without waiting for the disk; this one waits, and takes all before it along.
+SELECT pg_logical_emit_message(true, 'idemctl', 'gc')
+
+-- lock --
+SELECT pg_try_advisory_lock(%(class)s, %(object)s)
+
+-- lock_holder --
+SELECT a.pid, a.application_name, a.backend_start
+  FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+ WHERE l.locktype = 'advisory' AND l.classid = %(class)s::int8::oid
+   AND l.objid = %(object)s::int8::oid AND l.objsubid = 2 AND l.granted
+   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- oldest_expired --
+SELECT CASE WHEN {ends} = '-infinity' THEN {long_past}
+            ELSE (extract(epoch FROM {ends}) * 1000000)::int8 END
+  FROM ONLY {leaf} WHERE {expired} ORDER BY {order} LIMIT 1

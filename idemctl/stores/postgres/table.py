@@ -1,0 +1,145 @@
+"""A Postgres table as a store: connections, opened when first needed, and the ports."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from idemctl.stores.ports import WHOLE
+from idemctl.stores.postgres.collect import Collector
+from idemctl.stores.postgres.connect import connect
+from idemctl.stores.postgres.describe import describe, read_clock
+from idemctl.stores.postgres.leaves import find_leaves, find_table, refuse_naive_instants
+from idemctl.stores.postgres.lock import take_lock
+from idemctl.stores.postgres.scan import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from idemctl.domain.batch import Batch
+    from idemctl.domain.collection import Chunk
+    from idemctl.domain.records import Pattern
+    from idemctl.domain.retention import Retention
+    from idemctl.domain.secrets import Secret
+    from idemctl.layouts.model import PostgresLayout
+    from idemctl.stores.ports import Description, Lock, Shard
+    from idemctl.stores.postgres.connect import Connection
+    from idemctl.stores.postgres.leaves import Leaf
+
+
+class PostgresTable:
+    """One table read through one layout. See `stores.ports.Store`."""
+
+    def __init__(
+        self,
+        *,
+        dsn: Secret,
+        direct_dsn: Secret | None = None,
+        table: str,
+        layout: PostgresLayout,
+        writable: bool,
+        application: str,
+    ) -> None:
+        self._dsn = dsn
+        self._direct_dsn = direct_dsn or dsn
+        self._table = table
+        self._layout = layout
+        self._writable = writable
+        self._application = application
+        self._place = f"postgres {table}"
+
+    @property
+    def pattern(self) -> Pattern:
+        """See `Store.pattern`."""
+        return self._layout.pattern
+
+    @property
+    def has_stored_expiry(self) -> bool:
+        """See `Store.has_stored_expiry`."""
+        return self._layout.expires is not None
+
+    def clock(self) -> datetime:
+        """See `Describes.clock`."""
+        return read_clock(self._connection, self._place)
+
+    def describe(self) -> Description:
+        """See `Describes.describe`."""
+        return describe(
+            self._connection,
+            place=self._place,
+            table=self._table,
+            oid=self._oid,
+            leaves=self._leaves,
+            layout=self._placed_layout,
+        )
+
+    def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Scans.scan`."""
+        leaves = self._leaves
+        return Scanner(self._connection, self._layout, self._place).scan(leaves, shard)
+
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+        """See `Collects.survey`."""
+        return self._collector.survey(self._leaves, retention, shard)
+
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+        """See `Collects.collect`."""
+        return self._collector.collect(self._leaves, retention, shard)
+
+    def oldest_expired(self, retention: Retention) -> datetime | None:
+        """See `Collects.oldest_expired`."""
+        return self._collector.oldest_expired(self._leaves, retention)
+
+    def lock(self, purpose: str) -> Lock:
+        """See `Locks.lock`."""
+        return take_lock(
+            lambda: connect(
+                self._direct_dsn,
+                place=self._place,
+                application=self._application,
+                writable=False,
+            ),
+            place=self._place,
+            purpose=purpose,
+            oid=self._oid,
+        )
+
+    def close(self) -> None:
+        """See `Closes.close`."""
+        if "_connection" in self.__dict__:
+            self._connection.close()
+
+    @cached_property
+    def _connection(self) -> Connection:
+        return connect(
+            self._dsn, place=self._place, application=self._application, writable=self._writable
+        )
+
+    @cached_property
+    def _oid(self) -> int:
+        return self._found[0]
+
+    @cached_property
+    def _found(self) -> tuple[int, str]:
+        found = find_table(self._connection, self._table, self._place)
+        refuse_naive_instants(self._connection, found[0], self._layout, self._place)
+        return found
+
+    @cached_property
+    def _placed_layout(self) -> PostgresLayout:
+        """The layout, with its child table beside the table that was named."""
+        child = self._layout.child
+        if child is None or "." in child.table:
+            return self._layout
+        placed = child.model_copy(update={"table": f"{self._found[1]}.{child.table}"})
+        return self._layout.model_copy(update={"child": placed})
+
+    @property
+    def _leaves(self) -> list[Leaf]:
+        ordered_by = self._layout.expires or self._layout.counted_from or ""
+        return find_leaves(self._connection, self._oid, ordered_by, self._place)
+
+    @property
+    def _collector(self) -> Collector:
+        return Collector(self._connection, self._placed_layout, self._place)

@@ -1,0 +1,1 @@
+"""Redis and Valkey: one keyspace, the keys under one prefix."""

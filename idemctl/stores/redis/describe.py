@@ -1,0 +1,168 @@
+"""What a Redis or Valkey server says of itself, and of this user's rights."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from idemctl.domain.keys import escape
+from idemctl.errors import Unsupported
+from idemctl.stores.ports import Description, Right
+from idemctl.stores.redis.connect import is_not_permitted, is_unknown_command
+
+if TYPE_CHECKING:
+    from idemctl.stores.redis.bulk import Lane, Reply
+
+_FLOORS = {"Redis": (6, 2), "Valkey": (7, 2)}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBERS = re.compile(r"(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Which server answers, as its greeting and INFO say."""
+
+    product: str
+    version: str
+    is_replica: bool
+    is_cluster: bool
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the version is at or above the floor."""
+        numbers = _NUMBERS.match(self.version)
+        return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _FLOORS[self.product]
+
+
+def read_clock(lane: Lane) -> datetime:
+    """Read the server's clock."""
+    seconds, micros = lane.demand(b"TIME")
+    return _EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
+
+
+def describe(lane: Lane, *, place: str, prefix: bytes) -> Description:
+    """Look at version, role and rights."""
+    server = read_server(lane)
+    user = lane.tell(b"ACL", b"WHOAMI")
+    name = escape(user if isinstance(user, bytes) else lane.user.encode())
+    return Description(
+        product=server.product,
+        version=server.version,
+        supported=server.is_supported,
+        place=place,
+        user=name,
+        is_replica=server.is_replica,
+        # A server counts the keys of a database, not those under a prefix.
+        row_estimate=None,
+        hides_rows=_hidden(lane) if server.is_cluster else None,
+        expires_records=True,
+        rights=tuple(_rights(lane, user=name, prefix=prefix)),
+    )
+
+
+def read_server(lane: Lane) -> Server:
+    """Ask for product, version and role.
+
+    HELLO needs no right, and says all but Valkey's own version where it passes itself off
+    as Redis; INFO says that too, where this user may ask.
+
+    Raises:
+        Denied: the server knows no HELLO, and refuses INFO to this user.
+    """
+    hello = _pairs(lane.tell(b"HELLO"))
+    info = lane.tell(b"INFO", b"server")
+    if not hello:
+        lane.checked(info)
+    facts = _lines(info)
+    valkey = facts.get("valkey_version") or (
+        hello.get("version") if hello.get("server") == "valkey" else None
+    )
+    role = hello.get("role") or _lines(lane.demand(b"INFO", b"replication")).get("role")
+    mode = hello.get("mode") or facts.get("redis_mode") or facts.get("server_mode")
+    return Server(
+        product="Valkey" if valkey else "Redis",
+        version=valkey or facts.get("redis_version") or hello.get("version") or "unknown",
+        is_replica=role not in {"master", "primary"},
+        is_cluster=mode == "cluster",
+    )
+
+
+def refuse_part_of_cluster(lane: Lane) -> None:
+    """Refuse to take one node's keys for the whole of a cluster's.
+
+    Raises:
+        Unsupported: other primaries hold keys too, or may.
+    """
+    if not read_server(lane).is_cluster:
+        return
+    hidden = _hidden(lane)
+    if hidden is not None:
+        raise Unsupported(
+            f"{lane.place}: cannot judge: {hidden}",
+            hint="idemctl reads one primary; a cluster of several is not read in parts",
+        )
+
+
+def _hidden(lane: Lane) -> str | None:
+    """Say why a cluster's node may not show all keys; None where it is the only one."""
+    reply = lane.tell(b"CLUSTER", b"INFO")
+    primaries = _lines(reply).get("cluster_size", "")
+    if primaries in {"0", "1"}:
+        return None
+    return f"this is one node of a cluster with {primaries or 'an unknown number of'} primaries"
+
+
+def _rights(lane: Lane, *, user: str, prefix: bytes) -> list[Right]:
+    """Try each command once: all of them only read, and a trial needs no right itself."""
+    pattern = f"~{escape(prefix)}*"
+    scans, clocks = "every command", "every command that compares times"
+    trials = [
+        ("SCAN", (b"0", b"COUNT", b"1"), "+scan", scans),
+        ("GETRANGE", (prefix, b"0", b"0"), f"+getrange {pattern}", scans),
+        ("STRLEN", (prefix,), f"+strlen {pattern}", "values over 16 KiB"),
+        ("PEXPIRETIME", (prefix,), f"+pexpiretime {pattern}", scans),
+        ("TIME", (), "+time", clocks),
+        ("DBSIZE", (), "+dbsize", "progress of a scan"),
+        ("INFO", (b"server",), "+info", "doctor"),
+    ]
+    rights = []
+    for name, words, rule, purpose in trials:
+        reply = lane.tell(name.encode(), *words)
+        command, needed = name, rule
+        if name == "PEXPIRETIME" and is_unknown_command(reply):
+            command, needed = "PTTL", f"+pttl {pattern}"
+            reply = lane.tell(b"PTTL", prefix)
+        rights.append(
+            Right(
+                name=command,
+                granted=not is_not_permitted(reply),
+                needed_for=purpose,
+                grant=f"ACL SETUSER {user} {needed}",
+            )
+        )
+    return rights
+
+
+def _pairs(reply: Reply) -> dict[str, str]:
+    """Read a flat list of names and values; empty for an error."""
+    if not isinstance(reply, list):
+        return {}
+    return {
+        _text(name): _text(value)
+        for name, value in zip(reply[::2], reply[1::2], strict=False)
+        if isinstance(value, bytes)
+    }
+
+
+def _lines(reply: Reply) -> dict[str, str]:
+    """Read `name:value` lines; empty for an error."""
+    if not isinstance(reply, bytes):
+        return {}
+    pairs = (line.partition(":") for line in _text(reply).splitlines())
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace")

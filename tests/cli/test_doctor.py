@@ -1,0 +1,164 @@
+"""doctor and store show on a real sandbox, with and without what they need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from psycopg import sql
+
+from idemctl.sandbox.configuration import CONFIGURATION
+from idemctl.sandbox.seed import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from idemctl.sandbox.servers import Sandbox
+    from tests.cli.conftest import Databases
+    from tests.cli.places import Database, Place
+
+SIDES = [
+    ("payments", "postgres public.processed_events"),
+    ("payments", "redis idem:*"),
+    ("webhooks", "postgres public.seen_events"),
+    ("webhooks", "redis seen:*"),
+    ("messages", "redis path:*"),
+    ("deliveries", "redis body:*"),
+    ("workflows", "postgres public.workflow_runs"),
+    ("outbox", "postgres public.outbox_events"),
+]
+
+
+@pytest.fixture
+def whole(place: Place, dsn: str, redis_url: str) -> Place:
+    """A place that leads to a sandbox with all six patterns."""
+    seed(dsn=dsn, redis_url=redis_url, records=500, seed=5, faults=False)
+    place.configure(CONFIGURATION)
+    place.lead(DATABASE_URL=dsn, REDIS_URL=redis_url)
+    return place
+
+
+def test_a_healthy_sandbox_is_well_in_every_line(whole: Place) -> None:
+    done = whole.main("doctor", "-o", "json")
+    assert (done.status, done.err) == (0, "")
+    items = done.document["items"]
+    assert {item["status"] for item in items} == {"ok"}
+    assert done.summary == {"looked_at": len(items), "wrong": 0}
+    connections = [(one["store"], one["says"]) for one in items if one["code"] == "connection"]
+    for (store, says), (expected, side) in zip(connections, SIDES, strict=True):
+        assert store == expected
+        assert says.startswith(f"{side}: ")
+        assert ", primary, as " in says
+    assert items[0]["says"] == f"{whole.folder}/idemctl.yaml"
+    assert items[1]["says"] == f"{whole.state} (environment IDEMCTL_STATE)"
+
+
+def test_clocks_are_compared_where_a_store_has_two_sides(whole: Place) -> None:
+    items = whole.main("doctor", "-o", "json").document["items"]
+    clocks = {item["store"]: item["says"] for item in items if item["code"] == "clock"}
+    assert set(clocks) == {"payments", "webhooks"}
+    assert clocks["payments"].startswith("redis idem:* is ")
+    assert " ms from postgres public.processed_events, give or take " in clocks["payments"]
+
+
+def test_store_show_tells_each_side(whole: Place) -> None:
+    done = whole.main("store", "show", "-o", "json")
+    assert (done.status, done.err) == (0, "")
+    items = done.document["items"]
+    assert [(item["store"], item["place"]) for item in items] == SIDES
+    assert {item["product"] for item in items} == {"PostgreSQL", "Valkey"}
+    assert [item["pattern"] for item in items] == [
+        *("postgres-unique", "redis-setnx", "postgres-unique", "redis-setnx"),
+        *("url-path", "body-hash", "workflow", "outbox"),
+    ]
+    assert all(item["last_gc_at"] is None for item in items)
+    assert all(item["clock"].endswith("Z") for item in items)
+
+
+def test_store_show_takes_the_stores_that_were_named(whole: Place) -> None:
+    done = whole.main("store", "show", "-o", "json", "--store", "outbox", "--store", "messages")
+    assert [item["store"] for item in done.document["items"]] == ["outbox", "messages"]
+    whole.lead(IDEMCTL_STORE="outbox")
+    done = whole.main("store", "show", "-o", "json")
+    assert [item["store"] for item in done.document["items"]] == ["outbox"]
+
+
+def test_store_show_fails_where_a_store_does_not_answer(whole: Place) -> None:
+    whole.lead(REDIS_URL="redis://127.0.0.1:1/0")
+    done = whole.main("store", "show", "-o", "json")
+    assert done.status == 10
+    assert done.document["errors"][0]["message"].startswith("redis idem:*: cannot reach Redis: ")
+
+
+def test_doctor_goes_on_after_a_store_that_does_not_answer(whole: Place) -> None:
+    whole.lead(REDIS_URL="redis://127.0.0.1:1/0")
+    done = whole.main("doctor", "-o", "json")
+    assert done.status == 10
+    wrong = [item for item in done.document["items"] if item["status"] != "ok"]
+    assert [(item["store"], item["code"], item["status"]) for item in wrong] == [
+        (store, "connection", "unreachable") for store, place in SIDES if place.startswith("redis")
+    ]
+    assert all(item["fix"] for item in wrong)
+    well = [item["store"] for item in done.document["items"] if item["code"] == "rights"]
+    assert set(well) == {"payments", "webhooks", "workflows", "outbox"}
+
+
+@pytest.fixture
+def reader(seeded: Database, place: Place, databases: Databases, sandbox: Sandbox) -> Iterator[str]:
+    """A role that may read all and change nothing, in whose name the place connects."""
+    name = f"watcher_{seeded.observer.info.dbname}"
+    role = sql.Identifier(name)
+    databases.admin.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'w'").format(role))
+    seeded.observer.execute(
+        sql.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}").format(role)
+    )
+    port = sandbox.status().postgres.port
+    place.lead(DATABASE_URL=f"postgresql://{name}:w@127.0.0.1:{port}/{seeded.observer.info.dbname}")
+    yield name
+    seeded.observer.execute(
+        sql.SQL("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {}").format(role)
+    )
+    databases.admin.execute(sql.SQL("DROP ROLE {}").format(role))
+
+
+def test_the_grants_that_doctor_names_are_enough(
+    seeded: Database, place: Place, reader: str
+) -> None:
+    assert place.main("gc", "-o", "json").status == 0
+    ill = place.main("doctor", "-o", "json")
+    assert ill.status == 12
+    grants = [item["fix"] for item in ill.document["items"] if item["status"] == "denied"]
+    assert sorted(grants) == sorted(
+        [
+            *(
+                f"GRANT {right} ON public.{table} TO {reader};"
+                for right in ("UPDATE", "DELETE")
+                for table in ("processed_events", "seen_events", "workflow_runs", "outbox_events")
+            ),
+            f"GRANT DELETE ON public.workflow_steps TO {reader};",
+        ]
+    )
+    table = place.main("doctor").out.splitlines()
+    assert [line for line in table if line.startswith("fix: ")] == [f"fix: {one}" for one in grants]
+    assert table[-1].startswith(f"{len(grants)} things of ")
+
+    for grant in grants:
+        seeded.observer.execute(grant.encode())
+    assert place.main("doctor").status == 0
+    some = ("--store", "payments", "--store", "workflows")
+    done = place.main("gc", "--apply", "-o", "json", *some)
+    assert done.status == 0, done.err
+    assert done.summary["deleted"] > 0
+
+
+def test_hidden_rows_are_no_empty_table(seeded: Database, place: Place, reader: str) -> None:
+    rows = seeded.count("seen_events")
+    seeded.observer.execute("ALTER TABLE seen_events ENABLE ROW LEVEL SECURITY")
+    for words in (("gc",), ("gc", "--apply")):
+        done = place.main(*words, "-o", "json", "--store", "webhooks")
+        assert done.status == 10
+        assert "cannot judge: row-level security" in done.err
+    assert seeded.count("seen_events") == rows
+    doctor: dict[str, Any] = place.main("doctor", "-o", "json", "--store", "webhooks").document
+    [sight] = [item for item in doctor["items"] if item["code"] == "sight"]
+    assert sight["fix"] == "use a role that sees every row, or ask for BYPASSRLS"

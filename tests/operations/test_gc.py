@@ -1,0 +1,302 @@
+"""gc on tables in memory: what it does, and how it grades what it could not do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.policies import EndpointPolicy, Policies, Previously
+from idemctl.domain.retention import Promise, Verdict
+from idemctl.errors import (
+    ConfigError,
+    Denied,
+    ExitStatus,
+    Locked,
+    Refused,
+    Unreachable,
+)
+from idemctl.operations.gc import Options, gc
+from idemctl.stores.ports import Right
+from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, row, some_rows, target
+
+if TYPE_CHECKING:
+    from idemctl.errors import IdemctlError
+    from idemctl.run.run import Run
+
+LOOK = Options()
+APPLY = Options(apply=True)
+DOWN = Unreachable("memory: gone")
+
+
+def test_a_look_counts_and_changes_nothing() -> None:
+    aim, table = target()
+    outcome = gc([aim], LOOK, a_run())
+    [one] = outcome.targets
+    assert outcome.status is ExitStatus.OK
+    assert (one.collection.candidates, one.collection.deleted) == (3, 0)
+    assert {tally.verdict: tally.count for tally in one.collection.tallies} == {
+        Verdict.EXPIRED: 3,
+        Verdict.LIVE: 2,
+    }
+    assert len(table.keys) == 5
+    assert table.modes == [False]
+    assert table.closed == 1
+
+
+def test_collecting_takes_what_is_expired_and_finished() -> None:
+    rows = [
+        *some_rows(),
+        row("running", expired_for=HOUR, status="in_progress"),
+        row("odd", expired_for=HOUR, status="?"),
+        row("endless", expired_for=HOUR, expires_at=None),
+    ]
+    aim, table = target(rows=rows)
+    outcome = gc([aim], APPLY, a_run())
+    [one] = outcome.targets
+    assert outcome.status is ExitStatus.OK
+    assert (one.collection.deleted, one.collection.batches) == (3, 3)
+    assert one.collection.protected == 1
+    assert table.keys == ["new-0", "new-1", "running", "odd", "endless"]
+    assert table.modes == [True]
+
+
+def test_the_lock_is_taken_and_given_back() -> None:
+    aim, table = target()
+    lock = table.lock("gc")
+    with pytest.raises(Locked):
+        gc([aim], APPLY, a_run())
+    assert len(table.keys) == 5
+    lock.release()
+    assert gc([aim], APPLY, a_run()).status is ExitStatus.OK
+    table.lock("gc").release()
+
+
+def test_a_look_needs_no_lock() -> None:
+    aim, table = target()
+    table.lock("gc")
+    assert gc([aim], LOOK, a_run()).targets[0].collection.candidates == 3
+
+
+@pytest.mark.parametrize(
+    ("description", "error", "says"),
+    [
+        ({"is_replica": True}, Refused, "this server is a replica"),
+        ({"supported": False}, Refused, "memory 1 is too old"),
+        (
+            {
+                "rights": (
+                    Right(name="SELECT on t", granted=True, needed_for="all", grant="GRANT a;"),
+                    Right(name="DELETE on t", granted=False, needed_for="gc", grant="GRANT b;"),
+                    Right(name="DELETE on c", granted=False, needed_for="gc", grant="GRANT c;"),
+                )
+            },
+            Denied,
+            "you lacks DELETE on t, DELETE on c",
+        ),
+    ],
+)
+def test_a_table_unfit_for_collecting_can_still_be_looked_at(
+    description: dict[str, object], error: type[IdemctlError], says: str
+) -> None:
+    aim, table = target(description=description)
+    assert gc([aim], LOOK, a_run()).status is ExitStatus.OK
+    with pytest.raises(error) as caught:
+        gc([aim], APPLY, a_run())
+    assert caught.value.message == f"memory: {says}"
+    if error is Denied:
+        assert caught.value.hint == "GRANT b; GRANT c;"
+    assert len(table.keys) == 5
+    table.lock("gc").release()
+
+
+@pytest.mark.parametrize("options", [LOOK, APPLY])
+def test_hidden_rows_are_cannot_judge(options: Options) -> None:
+    aim, table = target(description={"hides_rows": "some policy"})
+    with pytest.raises(Unreachable, match="memory: cannot judge: some policy"):
+        gc([aim], options, a_run())
+    assert len(table.keys) == 5
+
+
+def test_a_store_that_expires_by_itself_is_left_to_it() -> None:
+    aim, table = target(description={"expires_records": True})
+    other, _ = target("webhooks")
+    outcome = gc([aim, other], APPLY, a_run())
+    assert [one.expires_by_itself for one in outcome.targets] == [True, False]
+    assert outcome.status is ExitStatus.OK
+    assert len(table.keys) == 5
+
+
+def test_rows_that_somebody_holds_stay_and_their_age_is_told() -> None:
+    aim, table = target()
+    table.held = {b"old-2"}
+    outcome = gc([aim], APPLY, a_run())
+    [one] = outcome.targets
+    assert outcome.status is ExitStatus.OK
+    assert (one.collection.deleted, one.collection.skipped_locked) == (2, 1)
+    assert one.oldest_left_at == NOW - 3 * HOUR
+    aim, table = target()
+    table.held = {b"old-2"}
+    impatient = replace(APPLY, backlog_after=2 * HOUR)
+    assert gc([aim], impatient, a_run()).status is ExitStatus.PARTIAL
+
+
+def test_an_age_that_cannot_be_told_is_no_young_one() -> None:
+    aim, table = target(look_back_fails=DOWN)
+    table.held = {b"old-2"}
+    outcome = gc([aim], APPLY, a_run())
+    assert outcome.targets[0].left_unknown
+    assert outcome.status is ExitStatus.PARTIAL
+
+
+def test_a_table_where_nothing_was_left_is_not_asked_again() -> None:
+    aim, _ = target(look_back_fails=DOWN)
+    assert gc([aim], APPLY, a_run()).status is ExitStatus.OK
+
+
+def test_after_a_deadline_every_store_still_gets_a_batch_and_is_graded() -> None:
+    (first, one), (second, two) = target(), target("webhooks", some_rows(expired=30))
+    outcome = gc([first, second], APPLY, a_run(max_duration=timedelta(0)))
+    assert [it.why_stopped for it in outcome.targets] == [WhyStopped.DEADLINE] * 2
+    assert [it.collection.deleted for it in outcome.targets] == [1, 1]
+    assert [it.oldest_left_at for it in outcome.targets] == [NOW - 3 * HOUR, NOW - 30 * HOUR]
+    assert (len(one.keys), len(two.keys)) == (4, 31)
+    # The first store's rest is young; that of the one behind it is not.
+    assert outcome.targets[0].status(APPLY) is ExitStatus.OK
+    assert outcome.status is ExitStatus.PARTIAL
+
+
+@pytest.mark.parametrize("why", [WhyStopped.INTERRUPTED, WhyStopped.TERMINATED])
+@pytest.mark.parametrize("options", [LOOK, APPLY])
+def test_a_signal_ends_the_run_after_one_batch(options: Options, why: WhyStopped) -> None:
+    (first, _), (second, untouched) = target(), target("webhooks")
+    run = a_run()
+    run.stop.ask(why)
+    outcome = gc([first, second], options, run)
+    [one] = outcome.targets
+    assert one.why_stopped is why
+    assert one.collection.candidates == 1
+    assert outcome.status is why.status
+    assert untouched.closed == 0
+
+
+def test_a_store_that_is_locked_out_does_not_keep_the_run_from_the_next() -> None:
+    (first, table), (second, _) = target(troubles=20), target("webhooks")
+    outcome = gc([first, second], APPLY, a_run())
+    assert [it.why_stopped for it in outcome.targets] == [WhyStopped.LOCKED_OUT, WhyStopped.DONE]
+    assert outcome.targets[0].collection.troubles == ("locked by another session",)
+    assert outcome.targets[1].collection.deleted == 3
+    assert outcome.status is ExitStatus.PARTIAL
+    assert len(table.keys) == 5
+
+
+def test_trouble_that_passes_is_no_reason_to_give_up() -> None:
+    aim, _ = target(troubles=19)
+    outcome = gc([aim], APPLY, a_run())
+    assert outcome.targets[0].collection.deleted == 3
+    assert outcome.status is ExitStatus.OK
+
+
+def test_what_was_done_before_a_failure_is_told_with_it() -> None:
+    aim, table = target(fails_after=2, failure=DOWN)
+    outcome = gc([aim], APPLY, a_run())
+    assert outcome.failure is DOWN
+    assert outcome.status is ExitStatus.UNREACHABLE
+    assert outcome.targets[0].collection.deleted == 2
+    assert len(table.keys) == 3
+    table.lock("gc").release()
+
+
+def test_a_failure_before_anything_was_looked_at_is_raised() -> None:
+    aim, _ = target(describe_fails=DOWN)
+    with pytest.raises(Unreachable):
+        gc([aim], APPLY, a_run())
+
+
+def test_a_store_that_fails_after_another_ends_the_run_with_both_told() -> None:
+    (first, _), (second, _), (third, untouched) = (
+        target(),
+        target("webhooks", describe_fails=DOWN),
+        target("outbox"),
+    )
+    outcome = gc([first, second, third], APPLY, a_run())
+    assert [it.target.store for it in outcome.targets] == ["payments"]
+    assert outcome.failure is DOWN
+    assert outcome.status is ExitStatus.UNREACHABLE
+    assert untouched.closed == 0
+
+
+def test_the_journal_has_each_batch_that_wrote_and_each_trouble() -> None:
+    aim, _ = target(troubles=1)
+    journal, progress = Follower(), Follower()
+    gc([aim], APPLY, a_run(journal=journal, progress=progress))
+    batches = [facts for event, facts in journal.heard if event == "batch"]
+    assert [batch["deleted"] for batch in batches] == [0, 1, 1, 1]
+    assert batches[0]["trouble"] == "locked by another session"
+    assert batches[1].keys() == {"store", "part", "deleted", "children_deleted", "took_ms"}
+    assert progress.heard[-1] == ("payments memory", 0.0, {"candidates": 3, "deleted": 3})
+
+
+def test_a_look_writes_no_journal() -> None:
+    journal = Follower()
+    gc([target()[0]], LOOK, a_run(journal=journal))
+    assert journal.heard == []
+
+
+def test_a_journal_that_cannot_be_written_ends_the_run_with_its_batch_told() -> None:
+    aim, table = target()
+    outcome = gc([aim], APPLY, a_run(journal=Follower(fails=ConfigError("full"))))
+    assert outcome.status is ExitStatus.CONFIG
+    assert outcome.targets[0].collection.deleted == 1
+    assert len(table.keys) == 4
+
+
+def test_a_lock_that_is_lost_ends_the_run() -> None:
+    aim, table = target()
+    run = a_run()
+
+    class Robber(Follower):
+        def write(self, event: str, facts: object) -> None:
+            table._locked_for.clear()
+            run._lock_seen -= 1
+
+    run.journal = Robber()
+    outcome = gc([aim, target("webhooks")[0]], APPLY, run)
+    [one] = outcome.targets
+    assert one.why_stopped is WhyStopped.LOCK_LOST
+    assert outcome.status is ExitStatus.PARTIAL
+
+
+CHARGES = "POST /v1/charges"
+LAST_DAY = date(2026, 12, 6)
+END_OF_LAST_DAY = datetime(2026, 12, 7, tzinfo=UTC)
+
+
+def deleted_under(policy: EndpointPolicy, run: Run, *, at: datetime, created: datetime) -> int:
+    made = row("k", expired_for=DAY, created_at=created, expires_at=created + HOUR)
+    aim, _ = target(rows=[made], clock_is_off=at - NOW)
+    aim = replace(aim, policies=Policies(endpoints={policy.endpoint: policy}))
+    [one] = gc([aim], APPLY, run).targets
+    kept = [tally for tally in one.collection.tallies if tally.verdict is Verdict.LIVE]
+    assert all(tally.promise is Promise.POLICY for tally in kept)
+    return one.collection.deleted
+
+
+def test_what_was_promised_before_is_kept_until_its_day_ends() -> None:
+    policy = EndpointPolicy(
+        endpoint=CHARGES,
+        ttl=DAY,
+        previously=Previously(ttl=30 * DAY, until=END_OF_LAST_DAY),
+    )
+    created = END_OF_LAST_DAY - 8 * DAY
+    moment = timedelta(microseconds=1)
+    assert deleted_under(policy, a_run(), at=END_OF_LAST_DAY - moment, created=created) == 0
+    assert deleted_under(policy, a_run(), at=END_OF_LAST_DAY, created=created) == 1
+
+
+def test_a_policy_of_another_endpoint_says_nothing() -> None:
+    policy = EndpointPolicy(endpoint="POST /v1/refunds", ttl=30 * DAY)
+    assert deleted_under(policy, a_run(), at=NOW, created=NOW - DAY) == 1

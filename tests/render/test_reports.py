@@ -1,0 +1,269 @@
+"""The reports of the verbs: what people read, and what programs do."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.errors import ExitStatus, Unreachable
+from idemctl.operations.doctor import doctor
+from idemctl.operations.gc import Options, gc
+from idemctl.operations.store_show import show as store_show
+from idemctl.render import doctor as doctor_report
+from idemctl.render import gc as gc_report
+from idemctl.render import store_show as store_report
+from idemctl.render.envelope import envelope
+from idemctl.render.figures import count, span, when
+from idemctl.render.formats import Format, show
+from idemctl.stores.ports import Right
+from tests.operations.tables import DAY, HOUR, NOW, a_run, row, some_rows, target
+
+if TYPE_CHECKING:
+    from idemctl.domain.outcomes import Report
+    from idemctl.operations.gc import Outcome
+    from idemctl.run.run import Run
+
+APPLY = Options(apply=True)
+DOWN = Unreachable("memory: gone", hint="look")
+ROWS = [
+    *some_rows(),
+    row("running", expired_for=-HOUR, status="in_progress"),
+    row("stuck", expired_for=HOUR, status="in_progress"),
+    row("odd", expired_for=HOUR, status="?"),
+    row("unsaid", expired_for=HOUR, expires_at=None),
+]
+
+
+def table(report: Report) -> str:
+    stream = io.StringIO()
+    show(report, Format.TABLE, stream, color=False)
+    return stream.getvalue()
+
+
+def expected(name: str) -> str:
+    return Path(__file__).with_name("expected").joinpath(f"{name}.txt").read_text("utf-8")
+
+
+def of_gc(outcome: Outcome, run: Run | None = None) -> Report:
+    return gc_report.report(outcome, run or a_run(), NOW)
+
+
+def test_a_look_is_this_table() -> None:
+    assert table(of_gc(gc([target(rows=ROWS)[0]], Options(), a_run()))) == expected("gc-look")
+
+
+def test_a_collection_is_this_table() -> None:
+    aim, held = target()
+    held.held = {b"old-2"}
+    outcome = gc([aim], APPLY, a_run())
+    [one] = outcome.targets
+    instant = replace(one, collection=replace(one.collection, longest_batch_ms=0.3))
+    assert table(of_gc(replace(outcome, targets=(instant,)))) == expected("gc-apply")
+
+
+@pytest.mark.parametrize("options", [Options(), APPLY])
+def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
+    run = a_run()
+    report = of_gc(gc([target(rows=ROWS)[0]], options, run), run)
+    document = envelope(report)
+    assert (document["schema"], document["store"], document["run_id"]) == (
+        "idemctl/gc/v1",
+        "payments",
+        run.id,
+    )
+    counts = {
+        "candidates": 3,
+        "protected": 1,
+        "deleted": 3 if options.apply else 0,
+        "children_deleted": 0,
+        "skipped_locked": 0,
+        "changed_meanwhile": 0,
+        "failed": 0,
+        "batches": 3 if options.apply else 0,
+    }
+    summary: dict[str, Any] = dict(document["summary"])
+    [store] = summary.pop("stores")
+    for one in (summary, store):
+        assert isinstance(one.pop("longest_batch_ms"), float)
+    cutoff = "2026-11-29T12:00:00.000Z"
+    assert summary == counts | {"apply": options.apply, "cutoff": cutoff, "why_stopped": "done"}
+    assert store == counts | {
+        "store": "payments",
+        "pattern": "postgres-unique",
+        "place": "memory",
+        "cutoff": cutoff,
+        "expires_by_itself": False,
+        "oldest_left_at": None,
+        "why_stopped": "done",
+        "troubles": [],
+    }
+    assert document["items"][0] == {
+        "code": "expired",
+        "store": "payments",
+        "pattern": "postgres-unique",
+        "place": "memory",
+        "count": 3,
+        "promise": "stored expiry",
+        "oldest_end_at": "2026-11-29T09:00:00.000Z",
+        "newest_end_at": "2026-11-29T11:00:00.000Z",
+        "why": "its promise (stored expiry) ended, the oldest 3 h ago",
+    }
+    assert [item["code"] for item in document["items"]] == [
+        *("expired", "live", "in-progress", "in-progress-past-expiry", "never-expires", "malformed")
+    ]
+
+
+def test_several_stores_are_no_one_store() -> None:
+    aims = [target()[0], target("webhooks")[0]]
+    report = of_gc(gc(aims, Options(), a_run()))
+    assert report.store is None
+    assert report.summary["candidates"] == 6
+
+
+def stopped(why: WhyStopped) -> Run:
+    run = a_run()
+    run.stop.ask(why)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "headline"),
+    [
+        (ROWS, Options(), "1 record expired before {at} in the part that was looked at"),
+        (
+            some_rows(expired=0),
+            Options(),
+            "0 records expired before {at} in the part that was looked at",
+        ),
+        (
+            some_rows(expired=0),
+            APPLY,
+            "nothing had expired before {at} in the part that was looked at",
+        ),
+    ],
+)
+def test_a_part_is_never_told_as_the_whole(
+    rows: list[dict[str, Any]], options: Options, headline: str
+) -> None:
+    run = stopped(WhyStopped.TERMINATED)
+    report = of_gc(gc([target(rows=rows)[0]], options, run))
+    assert report.headline == headline.format(at="2026-11-29 12:00:00 UTC")
+    assert report.status is ExitStatus.TERMINATED
+    assert (
+        "payments (memory): stopped early (terminated); run again to go on"
+        in report.sheets[0].lines
+    )
+
+
+def test_a_table_that_was_locked_is_not_told_as_empty() -> None:
+    report = of_gc(gc([target(troubles=20)[0]], APPLY, a_run()))
+    assert report.headline.endswith(" in the part that was looked at")
+    assert "locked by another session" in report.sheets[0].lines
+
+
+def test_nothing_to_do_is_said() -> None:
+    rows = some_rows(expired=0)
+    at = "2026-11-29 12:00:00 UTC"
+    look = of_gc(gc([target(rows=rows)[0]], Options(), a_run()))
+    assert look.headline == f"0 records expired before {at}; nothing to do"
+    done = of_gc(gc([target(rows=rows)[0]], APPLY, a_run()))
+    assert done.headline == f"nothing had expired before {at}"
+
+
+def test_a_failure_is_in_the_report_beside_what_was_done() -> None:
+    report = of_gc(gc([target(fails_after=1, failure=DOWN)[0]], APPLY, a_run()))
+    assert report.errors == [{"status": "unreachable", "message": "memory: gone", "hint": "look"}]
+    assert report.status is ExitStatus.UNREACHABLE
+    assert report.summary["deleted"] == 1
+    assert " in the part that was looked at, in 1 batches, " in report.headline
+
+
+def test_a_store_that_expires_by_itself_is_a_row() -> None:
+    report = of_gc(gc([target(description={"expires_records": True})[0]], APPLY, a_run()))
+    assert list(report.sheets[0].rows) == [
+        ("payments", "memory", "-", "left to Redis", "it removes its own expired keys")
+    ]
+
+
+def test_every_reason_to_keep_a_record_is_said() -> None:
+    from idemctl.domain.retention import Promise, Tally, Verdict
+
+    [one] = gc([target(rows=[])[0]], Options(), a_run()).targets
+    for verdict in Verdict:
+        tally = Tally(verdict=verdict, promise=Promise.NONE, count=1)
+        assert gc_report._why(one, tally)
+
+
+def test_doctor_is_this_table() -> None:
+    from idemctl.operations.doctor import Line
+
+    right = Right(name="DELETE on t", granted=False, needed_for="gc", grant="GRANT it;")
+    known = Line(store="", about="configuration", says="none")
+    outcome = doctor([target(description={"rights": (right,)})[0]], [known], a_run())
+    lines = tuple(replace(line, took=timedelta(0)) for line in outcome.lines)
+    report = doctor_report.report(replace(outcome, lines=lines), a_run(), NOW)
+    assert table(report) == expected("doctor")
+    assert report.summary == {"looked_at": 3, "wrong": 1}
+    assert report.items[2] == {
+        "code": "rights",
+        "store": "payments",
+        "status": "denied",
+        "says": "DELETE on t for gc: missing",
+        "fix": "GRANT it;",
+        "took_ms": 0.0,
+    }
+    assert report.items[0]["store"] is None
+    well = doctor_report.report(replace(outcome, lines=lines[:2]), a_run(), NOW)
+    assert well.headline == "all 2 lines are well"
+
+
+def test_store_show_is_this_table() -> None:
+    entry = {"finished_at": "2026-11-28T12:00:00.000Z", "run_id": "r"}
+    aims = [target()[0], target("webhooks")[0]]
+    outcome = store_show(aims, {"payments": entry}.get, a_run())
+    report = store_report.report(outcome, a_run(), NOW)
+    assert table(report) == expected("store-show")
+    assert report.headline == "2 sides of stores answer"
+    assert report.items[0] == {
+        "code": "store",
+        "store": "payments",
+        "pattern": "postgres-unique",
+        "place": "memory",
+        "product": "memory",
+        "version": "1",
+        "is_replica": False,
+        "row_estimate": 5,
+        "clock": "2026-11-29T12:00:00.000Z",
+        "last_gc_at": "2026-11-28T12:00:00.000Z",
+        "last_gc_run": "r",
+    }
+
+
+def test_a_replica_and_a_size_that_nobody_counted_are_told() -> None:
+    aim, _ = target(description={"is_replica": True, "row_estimate": None})
+    report = store_report.report(store_show([aim], lambda _: None, a_run()), a_run(), NOW)
+    assert report.sheets[0].rows[0][3:5] == ("memory 1 (replica)", "not counted")
+
+
+def test_figures_are_written_for_people() -> None:
+    assert [count(n, "row") for n in (0, 1, 2, 12_345)] == [
+        "0 rows",
+        "1 row",
+        "2 rows",
+        "12,345 rows",
+    ]
+    assert [span(n * HOUR) for n in (0, 1.99, 2, 47, 48)] == [
+        "0 s",
+        "119 min",
+        "2 h",
+        "47 h",
+        "2 d",
+    ]
+    assert span(-DAY) == "24 h"
+    assert (when(NOW), when(None)) == ("2026-11-29 12:00:00 UTC", "-")

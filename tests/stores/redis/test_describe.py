@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from idemctl.errors import Unsupported
+from idemctl.stores.redis.describe import Server
+from tests.stores.redis.servers import find_ports, say, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import redis
+
+    from idemctl.stores.redis.keyspace import RedisKeyspace
+
+RIGHTS = ["SCAN", "GETRANGE", "STRLEN", "PEXPIRETIME", "TIME", "DBSIZE", "INFO"]
+
+
+def as_bob(url: str) -> str:
+    parts = urlsplit(url)
+    return f"redis://bob:x@{parts.hostname}:{parts.port}/0"
+
+
+def test_a_server_says_what_it_is(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace], url: str
+) -> None:
+    client.set("idem:a", "1")
+    told = keyspace(url=url).describe()
+    info = client.info("server")
+    if "valkey_version" in info:
+        assert (told.product, told.version) == ("Valkey", info["valkey_version"])
+        assert told.version.startswith("9.")
+    else:
+        assert (told.product, told.version) == ("Redis", info["redis_version"])
+        assert told.version.startswith("6.2.")
+    assert told.supported
+    assert told.place == "redis idem:*"
+    assert told.user == "default"
+    assert not told.is_replica
+    assert told.row_estimate is None
+    assert told.hides_rows is None
+    names = [right.name for right in told.rights]
+    assert names == [
+        "PTTL" if name == "PEXPIRETIME" and told.product == "Redis" else name for name in RIGHTS
+    ]
+    assert all(right.granted for right in told.rights)
+    assert client.get("idem:a") == b"1"
+    assert client.dbsize() == 1
+
+
+def test_a_name_that_is_no_text_is_escaped_in_the_place(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace]
+) -> None:
+    assert client.ping()
+    assert keyspace(prefix="a\x1b[31m\udcff:").describe().place == "redis a\\x1b[31m\\xff:*"
+
+
+def test_missing_rights_are_told_with_the_rule_that_gives_them(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace], url: str
+) -> None:
+    say(client, "ACL", "SETUSER", "bob", "on", ">x", "-@all", "+scan")
+    told = keyspace(url=as_bob(url)).describe()
+    # What needs no right is known all the same.
+    assert told.product == ("Valkey" if "valkey_version" in client.info("server") else "Redis")
+    assert told.supported
+    assert not told.is_replica
+    assert told.user == "bob"
+    assert [right.name for right in told.rights if right.granted] == ["SCAN"]
+    missing = [right for right in told.rights if not right.granted]
+    assert len(missing) == len(RIGHTS) - 1
+    for right in missing:
+        # The control: the rules help, one by one.
+        rules = right.grant.removeprefix("ACL SETUSER bob ").split()
+        assert rules[0] == f"+{right.name.lower()}"
+        say(client, "ACL", "SETUSER", "bob", *rules)
+        rights = {one.name: one.granted for one in keyspace(url=as_bob(url)).describe().rights}
+        assert rights[right.name]
+    assert all(right.granted for right in keyspace(url=as_bob(url)).describe().rights)
+
+
+def test_a_key_pattern_that_leaves_the_prefix_out_is_a_missing_right(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace], url: str
+) -> None:
+    say(client, "ACL", "SETUSER", "bob", "on", ">x", "+@all", "~other:*")
+    rights = {one.name: one for one in keyspace(url=as_bob(url)).describe().rights}
+    assert rights["SCAN"].granted
+    assert not rights["GETRANGE"].granted
+    assert rights["GETRANGE"].grant == "ACL SETUSER bob +getrange ~idem:*"
+
+
+def test_a_replica_says_so(
+    keyspace: Callable[..., RedisKeyspace],
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+) -> None:
+    url = start()
+    assert not keyspace(url=url).describe().is_replica
+    say(connect(url), "REPLICAOF", "127.0.0.1", "1")
+    assert keyspace(url=url).describe().is_replica
+
+
+def test_a_server_that_passes_itself_off_as_another_is_known(
+    keyspace: Callable[..., RedisKeyspace], start: Callable[..., str]
+) -> None:
+    told = keyspace(url=start("--extended-redis-compatibility", "yes")).describe()
+    assert told.product == "Valkey"
+    assert told.version.startswith("9.")
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "supported"),
+    [
+        ("Redis", "6.0.20", False),
+        ("Redis", "6.2.0", True),
+        ("Redis", "7.0.15", True),
+        ("Redis", "10.1", True),
+        ("Valkey", "7.2.5", True),
+        ("Valkey", "7.1.9", False),
+        ("Redis", "unknown", False),
+        ("Redis", "255.255.255", True),
+    ],
+)
+def test_the_floor_is_redis_6_2_and_valkey_7_2(product: str, version: str, supported: bool) -> None:
+    server = Server(product=product, version=version, is_replica=False, is_cluster=False)
+    assert server.is_supported is supported
+
+
+def test_the_only_primary_of_a_cluster_is_the_whole(
+    keyspace: Callable[..., RedisKeyspace],
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+) -> None:
+    url = start("--cluster-enabled", "yes")
+    node = connect(url)
+    say(node, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    until(lambda: b"cluster_state:ok" in say(node, "CLUSTER", "INFO"))
+    for number in range(3000):
+        node.set(f"seen:{number}", "1")
+    space = keyspace("bare", url=url)
+    assert space.describe().hides_rows is None
+    assert sum(len(batch) for batch in space.scan()) == 3000
+
+
+def test_one_primary_of_several_is_never_taken_for_the_whole(
+    keyspace: Callable[..., RedisKeyspace],
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+) -> None:
+    ports = find_ports(4)
+    nodes = []
+    for port, bus in zip(ports[:2], ports[2:], strict=True):
+        url = start("--cluster-enabled", "yes", "--port", str(port), "--cluster-port", str(bus))
+        nodes.append((url, connect(url)))
+    (url, first), (_, second) = nodes
+    say(first, "CLUSTER", "ADDSLOTSRANGE", 0, 8191)
+    say(second, "CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
+    say(first, "CLUSTER", "MEET", "127.0.0.1", ports[1], ports[3])
+    until(lambda: b"cluster_size:2" in say(first, "CLUSTER", "INFO"))
+    space = keyspace("bare", url=url)
+    assert space.describe().hides_rows == "this is one node of a cluster with 2 primaries"
+    with pytest.raises(Unsupported, match="one node of a cluster with 2 primaries"):
+        list(space.scan())
+
+
+def test_a_cluster_that_may_not_be_asked_for_its_size_is_never_taken_for_the_whole(
+    keyspace: Callable[..., RedisKeyspace],
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+) -> None:
+    url = start("--cluster-enabled", "yes")
+    node = connect(url)
+    say(node, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    say(node, "ACL", "SETUSER", "bob", "on", ">x", "~*", "+@all", "-cluster")
+    with pytest.raises(Unsupported, match="an unknown number of primaries"):
+        list(keyspace(url=f"{url}?username=bob&password=x").scan())
+
+
+def test_the_clock_is_the_servers(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace]
+) -> None:
+    space = keyspace()
+    before, at, after = client.time(), space.clock(), client.time()
+    assert before[0] + before[1] / 1e6 <= at.timestamp() <= after[0] + after[1] / 1e6
+    assert at.utcoffset() is not None
+    assert abs(at.timestamp() - time.time()) < 5
