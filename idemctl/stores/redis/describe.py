@@ -121,7 +121,7 @@ def _rights(lane: Lane, *, user: str, prefix: bytes) -> list[Right]:
     trials = [
         ("SCAN", (b"0", b"COUNT", b"1"), "+scan", scans),
         ("GETRANGE", (prefix, b"0", b"0"), f"+getrange {pattern}", scans),
-        ("STRLEN", (prefix,), f"+strlen {pattern}", "values over 16 KiB"),
+        ("STRLEN", (prefix,), f"+strlen {pattern}", "long and empty values"),
         ("PEXPIRETIME", (prefix,), f"+pexpiretime {pattern}", scans),
         ("TIME", (), "+time", clocks),
         ("DBSIZE", (), "+dbsize", "progress of a scan"),

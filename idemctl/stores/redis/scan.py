@@ -175,9 +175,7 @@ class Scanner:
 
     def _value(self, reply: Reply) -> bytes | None:
         """Give the bytes; `None` for a key of another type."""
-        if type(reply) is bytes or is_wrong_type(reply):
-            return reply if type(reply) is bytes else None
-        value: bytes = self._lane.checked(reply)
+        value: bytes | None = None if is_wrong_type(reply) else self._lane.checked(reply)
         return value
 
     def _page(self, cursor: bytes) -> Burst:
