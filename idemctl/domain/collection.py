@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.retention import Verdict, add_tallies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import timedelta
 
     from idemctl.domain.retention import Tally
 
@@ -25,10 +25,12 @@ class Chunk:
     part: str
     """The leaf table, or the node, that was looked at."""
     took: timedelta
+    held_for: timedelta = timedelta(0)
+    """How long the transaction of a batch was open: what others had to wait for it."""
     done: float = 0.0
     """The share of this walk that lies behind, 0 to 1."""
     tallies: tuple[Tally, ...] = ()
-    """By verdict and promise, as seen before anything was deleted."""
+    """By verdict and promise: what was deleted, and what is left."""
     candidates: int = 0
     deleted: int = 0
     children_deleted: int = 0
@@ -65,7 +67,7 @@ class Collection:
 
     def plus(self, chunk: Chunk) -> Collection:
         """Add one step."""
-        batch_ms = chunk.took.total_seconds() * 1000 if chunk.wrote else 0.0
+        batch_ms = chunk.held_for.total_seconds() * 1000 if chunk.wrote else 0.0
         return self + Collection(
             tallies=chunk.tallies,
             candidates=chunk.candidates,

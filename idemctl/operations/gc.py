@@ -236,7 +236,7 @@ def _tell(run: Run, collected: Collected, chunk: Chunk, total: Collection) -> No
             "part": chunk.part,
             "deleted": chunk.deleted,
             "children_deleted": chunk.children_deleted,
-            "took_ms": round(chunk.took.total_seconds() * 1000, 3),
+            "took_ms": round(chunk.held_for.total_seconds() * 1000, 3),
         }
         run.journal.write("batch", facts | ({"trouble": chunk.trouble} if chunk.trouble else {}))
 

@@ -105,9 +105,11 @@ class MemoryStore:
             expired = np.flatnonzero(verdicts == Verdict.EXPIRED)
             gone = [rows[at] for at in expired if batch.keys[int(at)] not in self.held]
             self.rows = [row for row in self.rows if not any(row is one for one in gone)]
+            took = timedelta(seconds=time.perf_counter() - started)
             yield Chunk(
                 part="memory",
-                took=timedelta(seconds=time.perf_counter() - started),
+                took=took,
+                held_for=took,
                 tallies=tuple(tally(batch, retention)),
                 candidates=len(expired),
                 deleted=len(gone),

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 from idemctl.domain.batch_size import BatchSize
 from idemctl.domain.collection import Chunk
 from idemctl.domain.instants import MISSING, from_micros
-from idemctl.domain.retention import Promise, Tally, Verdict
+from idemctl.domain.retention import Verdict
 from idemctl.stores.ports import WHOLE
 from idemctl.stores.postgres.conditions import Judgement
 from idemctl.stores.postgres.connect import BatchFailed
 from idemctl.stores.postgres.leaves import heap_range
 from idemctl.stores.postgres.leftovers import Leftovers
-from idemctl.stores.postgres.statements import Clock, Statements
+from idemctl.stores.postgres.statements import Clock, Deleted, Statements
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
     from datetime import datetime
 
-    from idemctl.domain.retention import Retention
+    from idemctl.domain.retention import Retention, Tally
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.ports import Shard
     from idemctl.stores.postgres.connect import Connection
@@ -43,6 +43,7 @@ _MOST_FAILURES = 4
 """In a row, before an index walk gives way to a heap walk."""
 _MUCH = 0.05
 """The share of candidates from which the heap walk is the cheaper one."""
+_NOTHING = Deleted(tallies=(), children=0, picked=0)
 
 
 class Collector:
@@ -123,63 +124,57 @@ class Collector:
         while at < pages.stop:
             step = range(at, min(at + size.current, pages.stop))
             clock = Clock()
-            tallies: list[Tally] = []
-            candidates = deleted = children = 0
+            deleted, trouble = _NOTHING, None
             try:
-                tallies = self._statements.tallies(leaf, judgement, heap_range(step))
-                candidates = _expired(tallies)
-                if candidates:
-                    clock = Clock()
-                    deleted, children = self._delete_range(leaf, judgement, step)
+                deleted = self._delete_range(leaf, judgement, step)
             except BatchFailed as failure:
-                if size.is_smallest:
-                    left.append((step, candidates))
-                    at = step.stop
-                else:
-                    tallies = []
-                size.halve()
-                yield Chunk(
-                    part=str(leaf),
-                    took=clock.took(),
-                    tallies=tuple(tallies),
-                    trouble=failure.message,
-                )
-                continue
-            size.after(clock.took())
+                trouble = failure.message
+                if not size.is_smallest:
+                    size.halve()
+                    yield Chunk(part=str(leaf), took=clock.took(), trouble=trouble)
+                    continue
+            held_for = clock.took()
+            # What is left is counted after the deletion: it is less, and nothing that a look
+            # before it saw could be relied on.
+            rest: list[Tally] = []
+            try:
+                rest = self._statements.tallies(leaf, judgement, heap_range(step))
+            except BatchFailed as failure:
+                trouble = trouble or failure.message
+            if trouble is None:
+                size.after(held_for)
+            if trouble or _expired(rest):
+                left.append((step, _expired(rest)))
             at = step.stop
-            if deleted < candidates:
-                left.append((step, candidates - deleted))
             yield Chunk(
                 part=str(leaf),
                 took=clock.took(),
+                held_for=held_for,
                 done=(at - pages.start) / len(pages),
-                tallies=tuple(tallies),
-                candidates=deleted,
-                deleted=deleted,
-                children_deleted=children,
+                tallies=(*deleted.tallies, *rest),
+                candidates=deleted.count,
+                deleted=deleted.count,
+                children_deleted=deleted.children,
+                trouble=trouble,
             )
         leftovers = Leftovers(self._statements, leaf, judgement, self._place)
         for step, pending in left:
             yield from leftovers.second_pass(step, pending)
 
-    def _delete_range(self, leaf: Leaf, judgement: Judgement, step: range) -> tuple[int, int]:
+    def _delete_range(self, leaf: Leaf, judgement: Judgement, step: range) -> Deleted:
         """Delete at once; where somebody holds a row, delete around the holders.
 
         Deleting at once costs half of locking first and deleting then, and is as safe: a
         row that was held is judged again as it is once it is free. It must only not wait
         for long.
         """
+        where = heap_range(step)
         try:
-            deleted, children = self._statements.delete(
-                leaf, judgement, "delete_range", heap_range(step)
-            )
+            return self._statements.delete_range(leaf, judgement, where)
         except BatchFailed as failure:
             if not failure.met_lock:
                 raise
-            deleted, children, _ = self._statements.delete(
-                leaf, judgement, "delete_unlocked", heap_range(step)
-            )
-        return deleted, children
+            return self._statements.delete_unlocked(leaf, judgement, where)
 
     def _index_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Iterator[Chunk]:
         """Follow the expiry index twice, the second time for what was held; then look back."""
@@ -214,7 +209,7 @@ class Collector:
         while True:
             clock = Clock()
             try:
-                deleted, children, by_policy, picked, last = self._statements.delete_oldest(
+                deleted = self._statements.delete_oldest(
                     leaf, judgement, after=after, limit=size.current
                 )
             except BatchFailed as failure:
@@ -224,35 +219,23 @@ class Collector:
                     return False
                 size.halve()
                 continue
-            if picked == 0:
+            if deleted.last is None:
                 return True
-            size.after(clock.took())
+            held_for = clock.took()
+            size.after(held_for)
             yield Chunk(
                 part=str(leaf),
-                took=clock.took(),
-                tallies=_gone(deleted, by_policy, judgement),
-                candidates=deleted,
-                deleted=deleted,
-                children_deleted=children,
+                took=held_for,
+                held_for=held_for,
+                tallies=deleted.tallies,
+                candidates=deleted.count,
+                deleted=deleted.count,
+                children_deleted=deleted.children,
             )
-            if deleted < picked:
+            if deleted.count < deleted.picked:
                 return False
-            after, failures = last, 0
+            after, failures = deleted.last, 0
 
 
 def _expired(tallies: Iterable[Tally]) -> int:
     return sum(one.count for one in tallies if one.verdict is Verdict.EXPIRED)
-
-
-def _gone(deleted: int, by_policy: int, judgement: Judgement) -> tuple[Tally, ...]:
-    """Say what the index walk deleted as tallies, which it has no reason to query."""
-    stored = judgement.layout.expires is not None
-    counts = {
-        Promise.POLICY: by_policy,
-        Promise.STORED_EXPIRY if stored else Promise.STORE_TTL: deleted - by_policy,
-    }
-    return tuple(
-        Tally(verdict=Verdict.EXPIRED, promise=promise, count=count)
-        for promise, count in counts.items()
-        if count
-    )

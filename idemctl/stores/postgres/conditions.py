@@ -116,6 +116,13 @@ class Judgement:
             sql.Literal(int(otherwise)),
         )
 
+    @property
+    def only_promise(self) -> Promise | None:
+        """The promise that spoke for every expired row, where no policy can."""
+        if self._has_policies:
+            return None
+        return Promise.STORE_TTL if self.layout.expires is None else Promise.STORED_EXPIRY
+
     @cached_property
     def verdict(self) -> sql.Composable:
         """What gc makes of a row, as the number of `Verdict`."""

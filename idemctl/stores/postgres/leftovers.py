@@ -60,13 +60,12 @@ class Leftovers:
         clock = Clock()
         where = row_at(place) if isinstance(place, str) else heap_range(place)
         try:
-            deleted, children, picked = self._statements.delete(
-                self._leaf, self._judgement, "delete_unlocked", where
-            )
+            deleted = self._statements.delete_unlocked(self._leaf, self._judgement, where)
         except BatchFailed as failure:
             yield from self._in_parts(place, failure)
             return
-        refused, trouble = picked - deleted, None
+        held_for = clock.took()
+        refused, trouble = deleted.picked - deleted.count, None
         try:
             left = self._statements.count(self._leaf, self._judgement, where)
         except BatchFailed as failure:
@@ -76,10 +75,11 @@ class Leftovers:
         yield Chunk(
             part=str(self._leaf),
             took=clock.took(),
+            held_for=held_for,
             done=1.0,
-            candidates=deleted + max(left, refused),
-            deleted=deleted,
-            children_deleted=children,
+            candidates=deleted.count + max(left, refused),
+            deleted=deleted.count,
+            children_deleted=deleted.children,
             skipped_locked=max(left, refused) - refused,
             failed=refused,
             trouble=trouble,

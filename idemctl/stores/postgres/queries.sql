@@ -74,15 +74,16 @@ COPY (
 -- survey --
 -- Counts by verdict and promise over a range of the heap; changes nothing. Both numbers make
 -- one group, and infinities are dealt with a group at a time: this runs over every row.
-SELECT judged, count,
-       CASE WHEN oldest = '-infinity' THEN {long_past}
-            WHEN oldest < {far} THEN (extract(epoch FROM oldest) * 1000000)::int8 END,
-       CASE WHEN newest = '-infinity' THEN {long_past}
-            WHEN newest < {far} THEN (extract(epoch FROM newest) * 1000000)::int8 END
+SELECT judged, count, {oldest}, {newest}
   FROM (SELECT judged, count(*) AS count, min(ends) AS oldest, max(ends) AS newest
           FROM (SELECT {verdict} * {promises} + {promise} AS judged, {ends} AS ends
                   FROM ONLY {leaf} WHERE {range}) AS rows
          GROUP BY judged) AS groups
+
+-- as_micros --
+-- Microseconds, as far as 64 bits hold them; later ones, infinity among them, have no end.
+CASE WHEN {at} = '-infinity' THEN {long_past}
+     WHEN {at} < '294247-01-01 00:00:00+00' THEN (extract(epoch FROM {at}) * 1000000)::int8 END
 
 -- sample --
 -- The share of rows that an index walk would meet, from about that many percent of the pages.
@@ -93,10 +94,17 @@ SELECT count(*) FILTER (WHERE {long_ago}), count(*)
 -- What is expired in a range of the heap goes. Where another session holds a row, this
 -- waits for it no longer than lock_timeout; the condition is then judged on the row as it
 -- is now, so that a key renewed meanwhile stays.
+DELETE FROM ONLY {leaf} WHERE {range} AND {expired}
+
+-- delete_range_telling --
+-- The same, with the children, and telling which promises were over; that costs as much
+-- again, so it is for layouts with children or policies.
 WITH gone AS (
-    DELETE FROM ONLY {leaf} WHERE {range} AND {expired} RETURNING {join} AS id
+    DELETE FROM ONLY {leaf} WHERE {range} AND {expired}
+    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
 ), {children}
-SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM children)
+SELECT went.*, (SELECT count(*) FROM children)
+  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
 
 -- delete_unlocked --
 -- The same where somebody holds rows: those are left out instead of waited for. The
@@ -106,10 +114,10 @@ WITH picked AS MATERIALIZED (
 ), gone AS (
     DELETE FROM ONLY {leaf}
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
-    RETURNING {join} AS id
+    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
 ), {children}
-SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM children),
-       (SELECT count(*) FROM picked)
+SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked)
+  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
 
 -- count_expired --
 SELECT count(*) FROM ONLY {leaf} WHERE {range} AND {expired}
@@ -127,12 +135,17 @@ WITH picked AS MATERIALIZED (
 ), gone AS (
     DELETE FROM ONLY {leaf}
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
-    RETURNING {join} AS id, {by_policy} AS by_policy
+    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
 ), {children}
-SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM children),
-       (SELECT count(*) FROM gone WHERE by_policy),
-       (SELECT count(*) FROM picked),
+SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked),
        (SELECT max(at)::text FROM picked)
+  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
+
+-- went --
+-- What a batch deleted, by promise.
+SELECT promise, count, {oldest} AS oldest, {newest} AS newest
+  FROM (SELECT promise, count(*) AS count, min(ends) AS oldest, max(ends) AS newest
+          FROM gone GROUP BY promise) AS groups
 
 -- children --
 children AS (
@@ -157,6 +170,4 @@ SELECT a.pid, a.application_name, a.backend_start
    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
 -- oldest_expired --
-SELECT CASE WHEN {ends} = '-infinity' THEN {long_past}
-            ELSE (extract(epoch FROM {ends}) * 1000000)::int8 END
-  FROM ONLY {leaf} WHERE {expired} ORDER BY {order} LIMIT 1
+SELECT {as_micros} FROM ONLY {leaf} WHERE {expired} ORDER BY {order} LIMIT 1

@@ -6,6 +6,7 @@ Each may raise `BatchFailed`; what to do then is decided by the walks in `collec
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,32 @@ from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import psycopg
+
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.postgres.conditions import Judgement
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf
 
-_FAR = sql.SQL("'294247-01-01 00:00:00+00'")
-"""Later instants do not fit into 64 bits of microseconds, and are shown as no end."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """What one committed batch did."""
+
+    tallies: tuple[Tally, ...]
+    """The rows that went, by promise."""
+    children: int
+    picked: int
+    """Rows that were locked to be deleted; a trigger may have kept some of them."""
+    last: str | None = None
+    """Where to go on along the index."""
+
+    @property
+    def count(self) -> int:
+        """How many rows went."""
+        return sum(one.count for one in self.tallies)
 
 
 class Statements:
@@ -51,18 +71,11 @@ class Statements:
             promise=judgement.promise,
             promises=sql.Literal(len(Promise)),
             ends=judgement.ends,
-            long_past=sql.Literal(LONG_PAST),
-            far=_FAR,
+            **_SPAN,
         )
         return [
-            Tally(
-                verdict=Verdict(judged // len(Promise)),
-                promise=Promise(judged % len(Promise)),
-                count=count,
-                oldest=MISSING if oldest is None else oldest,
-                newest=MISSING if newest is None else newest,
-            )
-            for judged, count, oldest, newest in self._look(statement)
+            _tally(Verdict(judged // len(Promise)), judged % len(Promise), *numbers)
+            for judged, *numbers in self._look(statement)
         ]
 
     def count(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> int:
@@ -96,80 +109,119 @@ class Statements:
         statement = query(
             "oldest_expired",
             leaf=leaf.identifier,
-            ends=judgement.ends,
+            as_micros=_as_micros(judgement.ends),
             expired=judgement.expired,
             order=judgement.order,
-            long_past=sql.Literal(LONG_PAST),
         )
         rows = self._look(statement)
         return int(rows[0][0]) if rows else None
 
-    def delete(
-        self, leaf: Leaf, judgement: Judgement, block: str, where: sql.Composable
-    ) -> tuple[int, ...]:
-        """Delete expired rows by a block of SQL; it says what it counts."""
-        return self._batch(
-            query(
-                block,
-                leaf=leaf.identifier,
-                range=where,
-                expired=judgement.expired,
-                **self._child_slots(),
+    def delete_range(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> Deleted:
+        """Delete expired rows; where somebody holds one, wait for it, but not for long."""
+        promise = judgement.only_promise
+        if promise is not None and self._layout.child is None:
+            statement = query(
+                "delete_range", leaf=leaf.identifier, range=where, expired=judgement.expired
             )
+            with self._batch() as cursor:
+                count = cursor.execute(statement).rowcount
+            one = Tally(verdict=Verdict.EXPIRED, promise=promise, count=count)
+            return Deleted(tallies=(one,) if count else (), children=0, picked=count)
+        rows = self._told(
+            query("delete_range_telling", range=where, **self._slots(leaf, judgement))
         )
+        went = _went(rows)
+        return Deleted(tallies=went, children=rows[0][-1], picked=sum(one.count for one in went))
 
-    def delete_oldest(
-        self, leaf: Leaf, judgement: Judgement, *, after: str, limit: int
-    ) -> tuple[Any, ...]:
-        """Delete the next batch along the index.
+    def delete_unlocked(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> Deleted:
+        """Delete expired rows, but those that somebody holds."""
+        slots = self._slots(leaf, judgement)
+        rows = self._told(query("delete_unlocked", range=where, **slots))
+        *_, children, picked = rows[0]
+        return Deleted(tallies=_went(rows), children=children, picked=picked)
 
-        Returns:
-            How many rows went, how many children, how many of the rows by a policy, how many
-            were picked, and where to go on.
-        """
-        return self._batch(
+    def delete_oldest(self, leaf: Leaf, judgement: Judgement, *, after: str, limit: int) -> Deleted:
+        """Delete the next batch along the index."""
+        rows = self._told(
             query(
                 "delete_oldest",
-                leaf=leaf.identifier,
-                expired=judgement.expired,
                 ordered_by=sql.Identifier(judgement.ordered_by),
-                by_policy=sql.SQL("{} = {}").format(
-                    judgement.promise, sql.Literal(int(Promise.POLICY))
-                ),
                 after=sql.Literal(after),
                 limit=sql.Literal(limit),
-                **self._child_slots(),
+                **self._slots(leaf, judgement),
             )
         )
+        *_, children, picked, last = rows[0]
+        return Deleted(tallies=_went(rows), children=children, picked=picked, last=last)
 
     def flush(self) -> None:
         """Wait until all batches are on disk."""
         with transaction(self._connection, place=self._place, synchronous="local") as cursor:
             cursor.execute(query("flush"))
 
-    def _child_slots(self) -> dict[str, sql.Composable]:
+    def _slots(self, leaf: Leaf, judgement: Judgement) -> dict[str, sql.Composable]:
+        """Fill what all deletions share."""
         child = self._layout.child
-        if child is None:
-            return {"join": sql.SQL("NULL"), "children": query("no_children")}
-        join = sql.Identifier(child.join)
-        table = sql.Identifier(*child.table.split("."))
-        return {"join": join, "children": query("children", child=table, join=join)}
+        join: sql.Composable = sql.SQL("NULL")
+        children = query("no_children")
+        if child is not None:
+            join = sql.Identifier(child.join)
+            table = sql.Identifier(*child.table.split("."))
+            children = query("children", child=table, join=join)
+        return {
+            "leaf": leaf.identifier,
+            "expired": judgement.expired,
+            "promise": judgement.promise,
+            "ends": judgement.ends,
+            "join": join,
+            "children": children,
+            "went": query("went", **_SPAN),
+        }
 
     def _look(self, statement: sql.Composed) -> list[tuple[Any, ...]]:
         with transaction(self._connection, place=self._place) as cursor:
             return cursor.execute(statement).fetchall()
 
-    def _batch(self, statement: sql.Composed) -> tuple[Any, ...]:
+    def _told(self, statement: sql.Composed) -> list[tuple[Any, ...]]:
+        with self._batch() as cursor:
+            return cursor.execute(statement).fetchall()
+
+    def _batch(self) -> AbstractContextManager[psycopg.Cursor[tuple[Any, ...]]]:
         # A deletion that a crash of the server undoes is done again by the next run, so
         # no batch needs to wait for the disk; `flush` does, once.
-        with transaction(
+        return transaction(
             self._connection,
             place=self._place,
             lock_timeout=self._lock_patience,
             synchronous="off",
-        ) as cursor:
-            (row,) = cursor.execute(statement).fetchall()
-        return row
+        )
+
+
+def _went(rows: list[tuple[Any, ...]]) -> tuple[Tally, ...]:
+    return tuple(
+        _tally(Verdict.EXPIRED, promise, count, oldest, newest)
+        for promise, count, oldest, newest, *_ in rows
+        if promise is not None
+    )
+
+
+def _tally(
+    verdict: Verdict, promise: int, count: int, oldest: int | None, newest: int | None
+) -> Tally:
+    return Tally(
+        verdict=verdict,
+        promise=Promise(promise),
+        count=count,
+        oldest=MISSING if oldest is None else oldest,
+        newest=MISSING if newest is None else newest,
+    )
+
+
+def _as_micros(at: sql.Composable) -> sql.Composable:
+    return query("as_micros", at=at, long_past=sql.Literal(LONG_PAST))
+
+
+_SPAN = {name: _as_micros(sql.Identifier(name)) for name in ("oldest", "newest")}
 
 
 class Clock:
