@@ -116,7 +116,11 @@ class Workplace:
                 "several stores are configured, and this command changes what it works on",
                 hint="name them: " + " ".join(f"--store {name}" for name in chosen),
             )
-        return [side for name, store in chosen.items() for side in self._sides(name, store, run)]
+        return [
+            side
+            for name, store in chosen.items()
+            for side in self._sides(name, store, run, writes=writes)
+        ]
 
     def known(self) -> Iterable[Line]:
         """Tell doctor what the configuration itself says."""
@@ -148,7 +152,9 @@ class Workplace:
 
         return FileJournal(StateFolder(self.settings.state_folder), run.id)
 
-    def _sides(self, name: str, store: StoreSettings, run: Run) -> Iterable[Target]:
+    def _sides(
+        self, name: str, store: StoreSettings, run: Run, *, writes: bool
+    ) -> Iterable[Target]:
         from idemctl.domain.policies import Policies
         from idemctl.run.target import Target
 
@@ -160,7 +166,7 @@ class Workplace:
                 store=name,
                 opens=PostgresTableOpener(
                     dsn=self.settings.postgres_dsn(name),
-                    direct_dsn=self.settings.postgres_dsn(name, direct=True),
+                    direct_dsn=self.settings.postgres_dsn(name, direct=writes),
                     table=store.postgres.table or layout.table,
                     layout=layout,
                     application=application,
@@ -179,6 +185,7 @@ class Workplace:
                     layout=keyspace,
                     application=application,
                 ),
+                expires_by_itself=True,
                 # Redis keeps no record longer than its own TTL says: no other ttl speaks.
                 in_progress_means=keyspace.in_progress_means,
             )

@@ -44,8 +44,8 @@ def gc(
     idemctl gc --apply --store payments     collect it, in small committed batches
     idemctl gc --apply -q --max-duration 4m   a line for cron
 
-    Reads every record of the chosen stores, gently, and judges it by one cutoff taken from
-    the database's own clock. A record is expired when the promise made to it is over: its
+    Reads the records of the chosen stores, gently, and judges them by a cutoff taken once
+    from each database's own clock. A record is expired when the promise made to it is over: its
     stored expiry, or the policy's or the store's ttl. Records in progress are never
     collected, expired or not; neither are malformed ones.
 
@@ -64,7 +64,7 @@ def gc(
     work.say_what_is_assumed()
     with work.journal() if apply else nullcontext():
         outcome = operation.gc(targets, options, work.run)
-    if outcome.failure is not None:
-        work.speech.complain(outcome.failure)
+    for failure in outcome.failures:
+        work.speech.complain(failure)
     made = report(outcome, work.run, work.now())
     return work.remember(made) if apply else made

@@ -96,7 +96,7 @@ def application() -> typer.Typer:
 
 
 _HELP = """\
-Audit, clean and repair idempotency-key stores in Postgres and Redis.
+Look after idempotency-key stores in Postgres and Redis.
 
 idemctl demo                  a tour on embedded servers, in under a minute
 idemctl doctor                can idemctl work here?

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -151,6 +150,10 @@ def seed(
     """
     from idemctl.sandbox.seed import seed as plant
 
+    def told(store: str, done: int) -> None:
+        work.run.progress.at(f"seeding {store}", min(done / records, 1.0), {"records": done})
+        work.run.checkpoint()
+
     sandbox = _sandbox(name, folder)
     manifest = plant(
         dsn=sandbox.dsn(),
@@ -158,14 +161,9 @@ def seed(
         records=records,
         seed=seed,
         faults=faults,
-        progress=lambda store, done: work.run.progress.at(
-            f"seeding {store}", min(done / records, 1.0), {"records": done}
-        ),
+        progress=told,
     )
-    file = sandbox.folder / "manifest.json"
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(manifest.to_json())
+    file = sandbox.keep("manifest.json", manifest.to_json())
     return _report(
         work,
         "sandbox-seed",

@@ -120,6 +120,14 @@ def laid_out(text: str) -> str:
     return "\n\n".join(f"\b\n{one}" if one.startswith(_VERBATIM) else one for one in paragraphs)
 
 
+def _here() -> Path:
+    """Give the current folder; where it is gone or forbidden, one without configuration."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/")
+
+
 def _execute(
     name: str, function: Callable[..., Report], shared: Shared, own: dict[str, Any]
 ) -> int:
@@ -134,7 +142,7 @@ def _execute(
         config=shared.config,
         stores=tuple(shared.store or ()),
         environ=os.environ,
-        folder=Path.cwd(),
+        folder=_here(),
     )
     story: TextIO = sys.stdout if shared.output is Format.TABLE else sys.stderr
     if shared.quiet:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from idemctl.domain.retention import Tally
 
+_MOST_TROUBLES = 20
+"""A trigger may word each row's refusal differently."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
@@ -40,6 +43,10 @@ class Chunk:
     """Candidates that were no longer any when their turn came."""
     failed: int = 0
     """Candidates that the database refused to delete."""
+    blind: bool = False
+    """Whether something in this step could not be looked at: then nothing here is zero."""
+    units: int = 1
+    """Pages or records looked at, by which steps of different size compare."""
     trouble: str | None = None
     """Why this step did nothing; the same records are tried again in smaller steps."""
 
@@ -62,12 +69,14 @@ class Collection:
     failed: int = 0
     batches: int = 0
     longest_batch_ms: float = 0.0
+    """The longest transaction of a batch, also of one that was rolled back."""
+    blind: bool = False
+    """Whether some part could not be looked at."""
     troubles: tuple[str, ...] = ()
-    """Distinct reasons, in the order in which they first came."""
+    """The first distinct reasons, in the order in which they came."""
 
     def plus(self, chunk: Chunk) -> Collection:
         """Add one step."""
-        batch_ms = chunk.held_for.total_seconds() * 1000 if chunk.wrote else 0.0
         return self + Collection(
             tallies=chunk.tallies,
             candidates=chunk.candidates,
@@ -77,7 +86,8 @@ class Collection:
             changed_meanwhile=chunk.changed_meanwhile,
             failed=chunk.failed,
             batches=int(chunk.wrote),
-            longest_batch_ms=batch_ms,
+            longest_batch_ms=chunk.held_for.total_seconds() * 1000,
+            blind=chunk.blind,
             troubles=(chunk.trouble,) if chunk.trouble else (),
         )
 
@@ -92,7 +102,8 @@ class Collection:
             failed=self.failed + other.failed,
             batches=self.batches + other.batches,
             longest_batch_ms=max(self.longest_batch_ms, other.longest_batch_ms),
-            troubles=tuple(dict.fromkeys((*self.troubles, *other.troubles))),
+            blind=self.blind or other.blind,
+            troubles=tuple(dict.fromkeys((*self.troubles, *other.troubles)))[:_MOST_TROUBLES],
         )
 
     def count(self, verdict: Verdict) -> int:

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 MISSING = -(2**63)
 FOREVER = 2**63 - 1
+LAST_COUNTED = 9_215_576_668_800_000_000
+"""294000-01-01: from here on, adding a ttl could leave what Postgres can hold."""
 LONG_PAST = -62_135_596_800_000_000
 """0001-01-01: what `-infinity` becomes, since both are in the past of everything."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

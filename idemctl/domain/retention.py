@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.domain.instants import FOREVER, MISSING, to_micros
+from idemctl.domain.instants import FOREVER, LAST_COUNTED, MISSING, to_micros
 from idemctl.domain.records import Status
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ def _counted(counted_from: NDArray[np.int64], ttls: NDArray[np.int64]) -> NDArra
     """Add a ttl to an instant where both are known; forever stays forever."""
     known = (counted_from != MISSING) & (ttls != MISSING)
     ttls = np.where(known, ttls, 0)
-    # Past the last instant there is only forever: a sum must not wrap around into the past.
-    endless = known & (counted_from >= FOREVER - ttls)
+    # So late there is only forever: a sum must not wrap around into the past.
+    endless = known & (counted_from >= LAST_COUNTED)
     sums = np.where(known & ~endless, counted_from + np.where(endless, 0, ttls), MISSING)
     return np.where(endless, FOREVER, sums)
 

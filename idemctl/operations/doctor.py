@@ -99,6 +99,14 @@ def _described(target: Target, description: Description, took: timedelta) -> Ite
             status=ExitStatus.UNREACHABLE,
             fix="use a role that sees every row, or ask for BYPASSRLS",
         )
+    for dragged in description.drags:
+        yield Line(
+            store=name,
+            about="shape",
+            says=f"{place}: gc would also delete or change rows of {dragged}",
+            status=ExitStatus.REFUSED,
+            fix="name that table as the layout's child, or drop ON DELETE from its foreign key",
+        )
     for right in description.rights:
         yield Line(
             store=name,

@@ -15,27 +15,21 @@ from typing import TYPE_CHECKING
 from idemctl.domain.collection import Collection
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.retention import Retention
-from idemctl.errors import (
-    Denied,
-    ExitStatus,
-    IdemctlError,
-    Refused,
-    Unreachable,
-    worst,
-)
+from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.run.fitness import refuse_blindness, refuse_unfit
 from idemctl.run.run import Stopped
 from idemctl.run.shards import ShardedWalk
 from idemctl.stores.ports import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable
     from datetime import datetime
 
     from idemctl.domain.collection import Chunk
     from idemctl.domain.records import Pattern
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.ports import Description, Opens, Shard, Store
+    from idemctl.stores.ports import Opens, Shard, Store
 
 _TROUBLES_TO_GIVE_UP = 20
 _ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
@@ -60,8 +54,6 @@ class Collected:
     cutoff: datetime
     collection: Collection
     why_stopped: WhyStopped
-    expires_by_itself: bool = False
-    """Whether the store removes expired records itself: there is only something to see."""
     oldest_left_at: datetime | None = None
     """When the oldest promise that is over ended, among what was left behind."""
     left_unknown: bool = False
@@ -88,15 +80,14 @@ class Outcome:
 
     options: Options
     targets: tuple[Collected, ...]
-    failure: IdemctlError | None = None
-    """What ended the run before all targets were done."""
+    failures: tuple[IdemctlError, ...] = ()
+    """What kept targets from being done; the others were done all the same."""
 
     @property
     def status(self) -> ExitStatus:
         """The exit status of the whole."""
         statuses = [one.status(self.options) for one in self.targets]
-        if self.failure is not None:
-            statuses.append(self.failure.status)
+        statuses += [failure.status for failure in self.failures]
         return worst(statuses)
 
 
@@ -108,7 +99,7 @@ class ShardTask:
     retention: Retention
     apply: bool
 
-    def steps(self, shard: Shard) -> Iterator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Chunk]:
         """See `Task.steps`."""
         store = self.opens.open(writable=self.apply)
         try:
@@ -120,24 +111,31 @@ class ShardTask:
 def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
     """Collect from each target in turn.
 
+    A store that cannot be reached is no reason to leave another one uncollected.
+
     Raises:
-        IdemctlError: before anything was looked at. Later errors are part of the outcome:
-            what was collected until then is gone and must be told.
+        IdemctlError: nothing was looked at. Else errors are part of the outcome: what was
+            collected is gone and must be told.
     """
     done: list[Collected] = []
+    failures: list[IdemctlError] = []
     for target in targets:
+        if options.apply and target.expires_by_itself:
+            continue
         try:
             collected, failure = _collect(target, options, run)
         except IdemctlError as error:
-            if not done:
-                raise
-            return Outcome(options=options, targets=tuple(done), failure=error)
+            failures.append(error)
+            continue
         done.append(collected)
+        failures += [failure] if failure is not None else []
         # After a deadline every store still gets a batch and a look at how old its rest is:
         # the last one in the file must not starve in silence.
-        if failure is not None or collected.why_stopped in _ENDS_THE_RUN:
-            return Outcome(options=options, targets=tuple(done), failure=failure)
-    return Outcome(options=options, targets=tuple(done))
+        if collected.why_stopped in _ENDS_THE_RUN:
+            break
+    if failures and not done:
+        raise failures[0]
+    return Outcome(options=options, targets=tuple(done), failures=tuple(failures))
 
 
 def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, IdemctlError | None]:
@@ -148,7 +146,7 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
         retention = Retention(
             cutoff=cutoff,
             has_stored_expiry=store.has_stored_expiry,
-            ends_with_key=description.expires_records,
+            ends_with_key=target.expires_by_itself,
             ttl=target.ttl,
             policy_ttls=target.policies.ttls_owed(cutoff),
         )
@@ -159,15 +157,12 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
             cutoff=cutoff,
             collection=Collection(),
             why_stopped=WhyStopped.DONE,
-            expires_by_itself=description.expires_records,
         )
-        _refuse_blindness(description)
+        refuse_blindness(description)
         if not options.apply:
             return _walk(collected, store, retention, options, run)
-        if description.expires_records:
-            return collected, None
         with run.holding(store.lock(run.verb)):
-            _refuse_unfit(description)
+            refuse_unfit(description)
             collected, failure = _walk(collected, store, retention, options, run)
         if failure is None and _left_something(collected):
             collected = _look_back(collected, store, retention)
@@ -181,29 +176,43 @@ def _walk(
     total, why, failure = Collection(), WhyStopped.DONE, None
     troubles = 0
     sharded = None
-    steps: Iterable[Chunk]
+    steps: ShardedWalk | Generator[Chunk]
     if options.workers > 1:
         task = ShardTask(collected.target.opens, retention, options.apply)
-        steps = sharded = ShardedWalk(task, options.workers, run.pace_name)
+        steps = sharded = ShardedWalk(task, options.workers, run.pace_name, watch=run.checkpoint)
     else:
         steps = (store.collect if options.apply else store.survey)(retention, WHOLE)
+    with closing(steps):
+        try:
+            for chunk in steps:
+                total = total.plus(chunk)
+                _tell(run, collected, chunk, total)
+                # A row that the database refuses is no sign that the next one is locked, too.
+                troubles = troubles + 1 if chunk.trouble and not chunk.failed else 0
+                if troubles >= _TROUBLES_TO_GIVE_UP:
+                    raise Stopped(WhyStopped.LOCKED_OUT)  # noqa: TRY301 (as a checkpoint would)
+                run.checkpoint(timedelta(0) if sharded else chunk.took, chunk.units)
+        except Stopped as stopped:
+            why = stopped.why
+        except IdemctlError as error:
+            failure = error
+        if sharded is not None and (failure is not None or why is not WhyStopped.DONE):
+            total, later = _end(sharded, collected, total, run)
+            failure = failure or later
+        failure = _settled(steps) or failure
+    return (
+        replace(collected, collection=total, why_stopped=why, left_unknown=total.blind),
+        failure,
+    )
+
+
+def _settled(steps: ShardedWalk | Generator[Chunk]) -> IdemctlError | None:
+    """Let a walk that ends early finish what it owes, and hear whether it could."""
     try:
-        for chunk in steps:
-            total = total.plus(chunk)
-            _tell(run, collected, chunk, total)
-            # A row that the database refuses is no sign that the next one is locked, too.
-            troubles = troubles + 1 if chunk.trouble and not chunk.failed else 0
-            if troubles >= _TROUBLES_TO_GIVE_UP:
-                raise Stopped(WhyStopped.LOCKED_OUT)  # noqa: TRY301 (as a checkpoint would)
-            run.checkpoint(timedelta(0) if sharded else chunk.took)
-    except Stopped as stopped:
-        why = stopped.why
+        steps.close()
     except IdemctlError as error:
-        failure = error
-    if sharded is not None and (failure is not None or why is not WhyStopped.DONE):
-        total, later = _end(sharded, collected, total, run)
-        failure = failure or later
-    return replace(collected, collection=total, why_stopped=why), failure
+        return error
+    return None
 
 
 def _end(
@@ -239,33 +248,6 @@ def _tell(run: Run, collected: Collected, chunk: Chunk, total: Collection) -> No
             "took_ms": round(chunk.held_for.total_seconds() * 1000, 3),
         }
         run.journal.write("batch", facts | ({"trouble": chunk.trouble} if chunk.trouble else {}))
-
-
-def _refuse_blindness(description: Description) -> None:
-    if description.hides_rows is not None:
-        raise Unreachable(
-            f"{description.place}: cannot judge: {description.hides_rows}",
-            hint="use a role that sees every row, or ask for BYPASSRLS",
-        )
-
-
-def _refuse_unfit(description: Description) -> None:
-    if description.is_replica:
-        raise Refused(
-            f"{description.place}: this server is a replica", hint="connect to the primary"
-        )
-    if not description.supported:
-        raise Refused(
-            f"{description.place}: {description.product} {description.version} is too old",
-            hint="idemctl doctor names the oldest version that works",
-        )
-    lacking = [right for right in description.rights if not right.granted]
-    if lacking:
-        raise Denied(
-            f"{description.place}: {description.user} lacks "
-            + ", ".join(right.name for right in lacking),
-            hint=" ".join(right.grant for right in lacking),
-        )
 
 
 def _left_something(collected: Collected) -> bool:

@@ -35,7 +35,7 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
         finished_at=finished_at,
         summary=_summary(outcome),
         items=[_item(one, group) for one in outcome.targets for group in one.collection.tallies],
-        errors=[failure(outcome.failure)] if outcome.failure else [],
+        errors=[failure(error) for error in outcome.failures],
         sheets=[_sheet(outcome)],
         headline=_headline(outcome),
     )
@@ -56,7 +56,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 "pattern": one.pattern.label,
                 "place": one.place,
                 "cutoff": instant(one.cutoff),
-                "expires_by_itself": one.expires_by_itself,
+                "expires_by_itself": one.target.expires_by_itself,
                 **_counts(one.collection),
                 "oldest_left_at": instant(one.oldest_left_at),
                 "why_stopped": one.why_stopped,
@@ -106,21 +106,23 @@ def _sheet(outcome: Outcome) -> Sheet:
 
 def _rows(one: Collected, outcome: Outcome) -> Iterator[tuple[str, ...]]:
     name, place = one.target.store, one.place
-    if one.expires_by_itself and outcome.options.apply:
-        yield name, place, "-", _LEFT, "it removes its own expired keys"
+    if one.target.expires_by_itself and not one.collection.tallies:
+        yield name, place, "0", "cannot judge", "no key has this prefix; is it the right one?"
     for group in one.collection.tallies:
         yield name, place, count(group.count), _fate(one, group, outcome), _why(one, group)
 
 
 def _fate(one: Collected, group: Tally, outcome: Outcome) -> str:
-    if one.expires_by_itself and group.verdict is not Verdict.NEVER_EXPIRES:
-        return _LEFT
+    if one.target.expires_by_itself:
+        # Redis removes a key when its TTL ends, whatever else is wrong with it.
+        return "kept" if group.promise is Promise.NONE else _LEFT
     if group.verdict is not Verdict.EXPIRED:
         return "kept"
     if not outcome.options.apply:
         return "to collect"
-    whole = one.collection.deleted == one.collection.candidates
-    return "collected" if whole else "collected in part"
+    if one.collection.deleted >= one.collection.count(Verdict.EXPIRED):
+        return "collected"
+    return "collected in part" if one.collection.deleted else "not collected"
 
 
 def _why(one: Collected, group: Tally) -> str:
@@ -159,18 +161,19 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if total.failed:
             yield f"{name}: {count(total.failed, 'record')} that the database would not delete"
         if one.left_unknown:
-            yield f"{name}: how old the rest is could not be told in a second"
+            yield f"{name}: something is left that could not be looked at in a second"
         yield from total.troubles
         if one.why_stopped is not WhyStopped.DONE:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
-    if outcome.targets:
-        yield _headline(outcome)
+    yield _headline(outcome)
 
 
 def _headline(outcome: Outcome) -> str:
+    if not outcome.targets:
+        return "nothing to collect: Redis removes its own expired keys"
     total = add_collections(one.collection for one in outcome.targets)
     cutoff = when(min((one.cutoff for one in outcome.targets), default=None))
-    whole = outcome.failure is None and all(
+    whole = not outcome.failures and all(
         one.why_stopped is WhyStopped.DONE for one in outcome.targets
     )
     # Of what was not looked at nothing is known, least of all that there is nothing.
@@ -183,6 +186,6 @@ def _headline(outcome: Outcome) -> str:
         return f"nothing had expired before {cutoff}{part}"
     return (
         f"collected {count(total.deleted, 'record')} that had expired before {cutoff}{part}, "
-        f"in {total.batches:,} batches, "
+        f"in {total.batches:,} {'batch' if total.batches == 1 else 'batches'}, "
         f"the longest {total.longest_batch_ms:.0f} ms"
     )

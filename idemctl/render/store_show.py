@@ -45,8 +45,8 @@ def _item(side: Side) -> dict[str, Any]:
         "is_replica": said.is_replica,
         "row_estimate": said.row_estimate,
         "clock": instant(side.clock),
-        "last_gc_at": side.last_gc["finished_at"] if side.last_gc else None,
-        "last_gc_run": side.last_gc["run_id"] if side.last_gc else None,
+        "last_gc_at": side.last_gc.get("finished_at") if side.last_gc else None,
+        "last_gc_run": side.last_gc.get("run_id") if side.last_gc else None,
     }
 
 
@@ -59,5 +59,5 @@ def _row(side: Side) -> tuple[str, ...]:
         f"{said.product} {said.version}" + (" (replica)" if said.is_replica else ""),
         "not counted" if said.row_estimate is None else f"about {count(said.row_estimate)}",
         when(side.clock),
-        side.last_gc["finished_at"] if side.last_gc else "none known",
+        str(side.last_gc.get("finished_at")) if side.last_gc else "none known",
     )

@@ -34,10 +34,10 @@ class Pace:
 
     name: PaceName
     _usual: float = 0.0
-    """Seconds that a step takes when nothing is in its way, slowly forgotten."""
+    """Seconds that a unit takes when nothing is in its way, slowly forgotten."""
 
-    def rest_after(self, took: timedelta) -> float:
-        """Give the seconds to rest after a step that took so long.
+    def rest_after(self, took: timedelta, units: int = 1) -> float:
+        """Give the seconds to rest after a step of so many units that took so long.
 
         >>> from datetime import timedelta
         >>> Pace(name=PaceName.GENTLE).rest_after(timedelta(milliseconds=10))
@@ -48,13 +48,14 @@ class Pace:
         if self.name is PaceName.FULL:
             return 0.0
         seconds = took.total_seconds()
-        slowed = self._usual > 0 and seconds > _SLOWED * self._usual
-        self._learn(seconds)
+        a_unit = seconds / max(units, 1)
+        slowed = self._usual > 0 and a_unit > _SLOWED * self._usual
+        self._learn(a_unit)
         duty = _DUTY / 2 if slowed else _DUTY
         return round(min(seconds * (1 / duty - 1), _LONGEST_REST_SECONDS), 6)
 
-    def _learn(self, seconds: float) -> None:
-        if not self._usual or seconds < self._usual:
-            self._usual = seconds
+    def _learn(self, a_unit: float) -> None:
+        if not self._usual or a_unit < self._usual:
+            self._usual = a_unit
         else:
-            self._usual += _FORGETTING * (seconds - self._usual)
+            self._usual += _FORGETTING * (a_unit - self._usual)

@@ -80,14 +80,18 @@ class Run:
         self._lock: Lock | None = None
         self._lock_seen = 0.0
 
-    def checkpoint(self, took: timedelta = timedelta(0)) -> None:
+    def checkpoint(self, took: timedelta = timedelta(0), units: int = 1) -> None:
         """Rest for as long as the pace asks after a step that took so long.
+
+        Args:
+            took: the step.
+            units: pages or records in it, by which steps of different size compare.
 
         Raises:
             Stopped: on a signal, at the deadline, or when the lock was lost.
         """
         self._answer()
-        rest = self._pace.rest_after(took)
+        rest = self._pace.rest_after(took, units)
         left = self._left()
         if left is not None:
             rest = min(rest, max(left, 0.0))

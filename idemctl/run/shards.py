@@ -21,16 +21,19 @@ from idemctl.run.stop import held_signals
 from idemctl.stores.ports import Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from idemctl.domain.collection import Chunk
     from idemctl.run.pace import PaceName
+
+_WATCH_SECONDS = 0.5
+_PATIENCE_SECONDS = 5.0
 
 
 class Task(Protocol):
     """Work on one shard; must survive pickling, for it is carried to another process."""
 
-    def steps(self, shard: Shard) -> Iterator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Chunk]:
         """Open what is needed and do the work, a step at a time."""
         ...
 
@@ -44,7 +47,19 @@ class WorkerLost(IdemctlError):
 class ShardedWalk:
     """The steps of all shards, in the order in which they were done."""
 
-    def __init__(self, task: Task, count: int, pace: PaceName) -> None:
+    def __init__(
+        self, task: Task, count: int, pace: PaceName, *, watch: Callable[[], None]
+    ) -> None:
+        """Start the children.
+
+        Args:
+            task: what each of them does.
+            count: how many.
+            pace: theirs, each for itself.
+            watch: called while nobody has anything to tell; may raise, and the walk can be
+                gone through again to hear the rest.
+        """
+        self._watch: Callable[[], None] | None = watch
         context = multiprocessing.get_context("spawn")
         self._pipes: list[Connection] = []
         self._children = []
@@ -69,7 +84,10 @@ class ShardedWalk:
         """
         failure: IdemctlError | None = None
         while self._pipes:
-            for pipe in wait(self._pipes):
+            ready = wait(self._pipes, timeout=_WATCH_SECONDS)
+            if not ready and self._watch is not None:
+                self._watch()
+            for pipe in ready:
                 assert isinstance(pipe, Connection)
                 try:
                     message = pipe.recv()
@@ -90,20 +108,34 @@ class ShardedWalk:
 
     def ask_to_stop(self) -> None:
         """Let every child finish its step; go on reading until they have ended."""
+        self._watch = None
         for pipe in self._pipes:
             try:
                 pipe.send("stop")
             except OSError:
                 continue
 
+    def close(self) -> None:
+        """Leave no child behind, whatever happened; harmless after the end."""
+        self.ask_to_stop()
+        for pipe in self._pipes:
+            pipe.close()
+        for child in self._children:
+            child.join(_PATIENCE_SECONDS)
+            if child.exitcode is None:
+                # It heard neither the word nor the end of the pipe.
+                child.kill()
+                child.join()
+
 
 def _work(task: Task, shard: Shard, pace: PaceName, pipe: Connection) -> None:
     run = Run(verb="shard", pace_name=pace)
     threading.Thread(target=_listen, args=(pipe, run), daemon=True).start()
     try:
-        for chunk in task.steps(shard):
-            pipe.send(chunk)
-            run.checkpoint(chunk.took)
+        with contextlib.closing(task.steps(shard)) as steps:
+            for chunk in steps:
+                pipe.send(chunk)
+                run.checkpoint(chunk.took, chunk.units)
     except IdemctlError as error:
         pipe.send(error)
     except (Stopped, BrokenPipeError):

@@ -22,5 +22,7 @@ class Target:
     ttl: timedelta | None = None
     """The store's ttl, where neither a record nor a policy says."""
     policies: Policies = field(default_factory=Policies)
+    expires_by_itself: bool = False
+    """Whether the store removes expired records itself: there is nothing to collect."""
     in_progress_means: str = "in progress"
     """What the application's people call it."""

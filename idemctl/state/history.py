@@ -27,9 +27,9 @@ class History:
         for line in reversed(self._folder.lines(_FILE)):
             try:
                 entry: dict[str, Any] = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                # What a crash left of a line says nothing.
+                if entry["verb"] == verb and store in entry["stores"] and entry["exit"] == 0:
+                    return entry
+            except (ValueError, TypeError, KeyError):
+                # What a crash or a stranger left of a line says nothing.
                 continue
-            if entry["verb"] == verb and store in entry["stores"] and entry["exit"] == 0:
-                return entry
         return None

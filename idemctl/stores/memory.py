@@ -22,7 +22,7 @@ from idemctl.layouts.reading import RowReader, as_bytes, missing
 from idemctl.stores.ports import WHOLE, Description
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
@@ -84,7 +84,7 @@ class MemoryStore:
         for rows in self._batches(shard):
             yield self._read(rows)
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""
         for batch in self.scan(shard):
             started = time.perf_counter()
@@ -96,7 +96,7 @@ class MemoryStore:
                 candidates=sum(one.count for one in tallies if one.verdict is Verdict.EXPIRED),
             )
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.collect`."""
         for rows in self._batches(shard):
             started = time.perf_counter()

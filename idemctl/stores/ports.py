@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
@@ -65,8 +65,8 @@ class Description:
     """About how many records; `None` where the store keeps no such number."""
     hides_rows: str | None = None
     """Why some records may be invisible to this user, when they may."""
-    expires_records: bool = False
-    """Whether the store removes expired records by itself: then none is left to collect."""
+    drags: tuple[str, ...] = ()
+    """Other tables whose rows a deletion here would delete or change, unasked."""
     rights: tuple[Right, ...] = ()
 
 
@@ -97,15 +97,15 @@ class Scans(Protocol):
 class Collects(Protocol):
     """Finds and deletes expired records, a small committed batch at a time."""
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """Count records by verdict and promise; changes nothing."""
         ...
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """Delete what is expired, and yield after each commit.
 
         Whether a record is expired is decided again at the store at the moment of its
-        deletion. Closing the iterator between two steps leaves nothing half done.
+        deletion. Closing the generator between two steps leaves nothing half done.
         """
         ...
 

@@ -17,7 +17,7 @@ from idemctl.stores.memory import MemoryStore
 from idemctl.stores.ports import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from idemctl.domain.retention import Retention
     from idemctl.errors import IdemctlError
@@ -80,10 +80,10 @@ class Table(MemoryStore):
             raise self.plan.describe_fails
         return replace(super().describe(), **self.plan.description)
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         yield from self._planned(super().survey(retention, shard))
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         yield from self._planned(super().collect(retention, shard))
 
     def oldest_expired(self, retention: Retention) -> datetime | None:
@@ -94,7 +94,7 @@ class Table(MemoryStore):
     def close(self) -> None:
         self.closed += 1
 
-    def _planned(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    def _planned(self, chunks: Iterator[Chunk]) -> Generator[Chunk]:
         for _ in range(self.plan.troubles):
             yield Chunk(part="memory", took=timedelta(0), trouble="locked by another session")
         if self.plan.failure is None:

@@ -85,6 +85,11 @@ def test_a_look_needs_no_lock() -> None:
     ("description", "error", "says"),
     [
         ({"is_replica": True}, Refused, "this server is a replica"),
+        (
+            {"drags": ("payments (fk)",)},
+            Refused,
+            "deleting here would also delete or change rows of payments (fk)",
+        ),
         ({"supported": False}, Refused, "memory 1 is too old"),
         (
             {
@@ -122,12 +127,12 @@ def test_hidden_rows_are_cannot_judge(options: Options) -> None:
 
 
 def test_a_store_that_expires_by_itself_is_left_to_it() -> None:
-    aim, table = target(description={"expires_records": True})
+    aim, table = target(describe_fails=DOWN)
     other, _ = target("webhooks")
-    outcome = gc([aim, other], APPLY, a_run())
-    assert [one.expires_by_itself for one in outcome.targets] == [True, False]
+    outcome = gc([replace(aim, expires_by_itself=True), other], APPLY, a_run())
+    assert [one.target.store for one in outcome.targets] == ["webhooks"]
     assert outcome.status is ExitStatus.OK
-    assert len(table.keys) == 5
+    assert (len(table.keys), table.modes) == (5, [])
 
 
 def test_rows_that_somebody_holds_stay_and_their_age_is_told() -> None:
@@ -203,7 +208,7 @@ def test_trouble_that_passes_is_no_reason_to_give_up() -> None:
 def test_what_was_done_before_a_failure_is_told_with_it() -> None:
     aim, table = target(fails_after=2, failure=DOWN)
     outcome = gc([aim], APPLY, a_run())
-    assert outcome.failure is DOWN
+    assert outcome.failures == (DOWN,)
     assert outcome.status is ExitStatus.UNREACHABLE
     assert outcome.targets[0].collection.deleted == 2
     assert len(table.keys) == 3
@@ -216,17 +221,17 @@ def test_a_failure_before_anything_was_looked_at_is_raised() -> None:
         gc([aim], APPLY, a_run())
 
 
-def test_a_store_that_fails_after_another_ends_the_run_with_both_told() -> None:
-    (first, _), (second, _), (third, untouched) = (
+def test_a_store_that_fails_keeps_no_other_from_being_collected_and_is_told() -> None:
+    (first, _), (second, _), (third, last) = (
         target(),
         target("webhooks", describe_fails=DOWN),
         target("outbox"),
     )
     outcome = gc([first, second, third], APPLY, a_run())
-    assert [it.target.store for it in outcome.targets] == ["payments"]
-    assert outcome.failure is DOWN
+    assert [it.target.store for it in outcome.targets] == ["payments", "outbox"]
+    assert outcome.failures == (DOWN,)
     assert outcome.status is ExitStatus.UNREACHABLE
-    assert untouched.closed == 0
+    assert len(last.keys) == 2
 
 
 def test_the_journal_has_each_batch_that_wrote_and_each_trouble() -> None:

@@ -181,14 +181,18 @@ def test_a_failure_is_in_the_report_beside_what_was_done() -> None:
     assert report.errors == [{"status": "unreachable", "message": "memory: gone", "hint": "look"}]
     assert report.status is ExitStatus.UNREACHABLE
     assert report.summary["deleted"] == 1
-    assert " in the part that was looked at, in 1 batches, " in report.headline
+    assert " in the part that was looked at, in 1 batch, " in report.headline
 
 
-def test_a_store_that_expires_by_itself_is_a_row() -> None:
-    report = of_gc(gc([target(description={"expires_records": True})[0]], APPLY, a_run()))
+def test_a_keyspace_without_any_key_is_no_judgement_and_nothing_else_of_it_is_collected() -> None:
+    aim = replace(target(rows=[])[0], expires_by_itself=True)
+    report = of_gc(gc([aim], Options(), a_run()))
     assert list(report.sheets[0].rows) == [
-        ("payments", "memory", "-", "left to Redis", "it removes its own expired keys")
+        ("payments", "memory", "0", "cannot judge", "no key has this prefix; is it the right one?")
     ]
+    assert of_gc(gc([aim], APPLY, a_run())).headline == (
+        "nothing to collect: Redis removes its own expired keys"
+    )
 
 
 def test_every_reason_to_keep_a_record_is_said() -> None:

@@ -12,7 +12,7 @@ from idemctl.domain.collection import Chunk
 from idemctl.errors import Denied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from idemctl.stores.ports import Shard
 
@@ -23,7 +23,7 @@ class Count:
 
     steps_count: int
 
-    def steps(self, shard: Shard) -> Iterator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Chunk]:
         for number in range(self.steps_count):
             yield Chunk(part=str(shard), took=timedelta(0), deleted=number)
 
@@ -34,7 +34,7 @@ class Endless:
 
     folder: str
 
-    def steps(self, shard: Shard) -> Iterator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Chunk]:
         while True:
             with (Path(self.folder) / f"{shard.index}").open("a") as marks:
                 marks.write("x")
@@ -48,7 +48,7 @@ class Fail:
 
     folder: str
 
-    def steps(self, shard: Shard) -> Iterator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Chunk]:
         if shard.index == 0:
             raise Denied("no right", hint="GRANT it")
         yield from Endless(self.folder).steps(shard)
@@ -60,6 +60,16 @@ class Crash:
 
     secret: str
 
-    def steps(self, shard: Shard) -> Iterator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Chunk]:
         raise ZeroDivisionError(self.secret)
         yield
+
+
+@dataclass(frozen=True)
+class Silent:
+    """Has nothing to tell for long enough to be missed."""
+
+    def steps(self, shard: Shard) -> Generator[Chunk]:
+        del shard
+        time.sleep(2)
+        yield Chunk(part="late", took=timedelta(0))

@@ -274,9 +274,9 @@ def a_walk_may_be_left_at_any_step(world: World) -> None:
         gone, kept, promises = planted(world, store, each=40)
         if not _collects(world, store, promises):
             return
-        steps = iter(store.collect(promises))
+        steps = store.collect(promises)
         first = next(steps)
-        steps.close()  # type: ignore[attr-defined]  # Adapters yield; the port promises less.
+        steps.close()
         assert len(world.keys()) == len(gone) + len(kept) - first.deleted
         assert added(store.collect(promises)).deleted == len(gone) - first.deleted
     assert world.keys() == encoded(kept)

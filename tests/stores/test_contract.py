@@ -17,7 +17,7 @@ from tests.stores.cases import CASES
 from tests.stores.worlds import MICROSECOND, MemoryWorld, PostgresWorld, RedisWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
@@ -77,10 +77,10 @@ def test_an_adapter_judges_through_other_layouts_as_the_table_of_cases_says(worl
 class CollectsAtTheCutoff(MemoryStore):
     """Says `<=` where it should say `<`."""
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         return super().survey(_later(retention), shard)
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         return super().collect(_later(retention), shard)
 
 
@@ -118,14 +118,14 @@ class TakesNoExpiryForLongAgo(MemoryStore):
 class ForgetsPolicies(MemoryStore):
     """Knows the stored expiry alone."""
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         return super().collect(replace(retention, policy_ttls={}), shard)
 
 
 class CollectsWhatIsHeld(MemoryStore):
     """Does not look whether somebody is at work on a row."""
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         self.held.clear()
         return super().collect(retention, shard)
 
@@ -147,14 +147,14 @@ class StopsAtAShortBatch(MemoryStore):
 class DeletesWhenSurveying(MemoryStore):
     """Has one code path too few."""
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         return super().collect(retention, shard)
 
 
 class CountsWithoutDeleting(MemoryStore):
     """Reports what it never committed."""
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         rows = self.rows
         yield from super().collect(retention, shard)
         self.rows = rows

@@ -19,12 +19,12 @@ from idemctl.domain.retention import Verdict
 from idemctl.stores.ports import WHOLE
 from idemctl.stores.postgres.conditions import Judgement
 from idemctl.stores.postgres.connect import BatchFailed
-from idemctl.stores.postgres.leaves import heap_range
+from idemctl.stores.postgres.leaves import PageWalk, heap_range
 from idemctl.stores.postgres.leftovers import Leftovers
 from idemctl.stores.postgres.statements import Clock, Deleted, Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable
     from datetime import datetime
 
     from idemctl.domain.retention import Retention, Tally
@@ -61,15 +61,13 @@ class Collector:
         self._place = place
         self._statements = Statements(connection, layout, place, lock_patience)
 
-    def survey(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Iterator[Chunk]:
+    def survey(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Generator[Chunk]:
         """Count a shard by verdict and promise. See `Collects.survey`."""
         judgement = Judgement(self._layout, retention)
         size = BatchSize(current=_FIRST_PAGES, largest=8 * _MOST_PAGES, target=_SURVEY_TARGET)
         for leaf in leaves:
-            pages = leaf.pages_of(shard)
-            at = pages.start
-            while at < pages.stop:
-                step = range(at, min(at + size.current, pages.stop))
+            walk = PageWalk(leaf, shard, size)
+            while (step := walk.step()) is not None:
                 clock = Clock()
                 try:
                     tallies = self._statements.tallies(leaf, judgement, heap_range(step))
@@ -78,28 +76,31 @@ class Collector:
                     yield Chunk(part=str(leaf), took=clock.took(), trouble=failure.message)
                     continue
                 size.after(clock.took())
-                at = step.stop
+                walk.passed(step)
                 yield Chunk(
                     part=str(leaf),
                     took=clock.took(),
-                    done=(at - pages.start) / len(pages),
+                    units=len(step),
+                    done=walk.done,
                     tallies=tuple(tallies),
                     candidates=_expired(tallies),
                 )
 
-    def collect(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Iterator[Chunk]:
+    def collect(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Generator[Chunk]:
         """Delete a shard's expired rows. See `Collects.collect`."""
         judgement = Judgement(self._layout, retention)
         wrote = False
-        for leaf in leaves:
-            walk = (
-                self._heap_walk if self._prefers_heap(leaf, judgement, shard) else self._index_walk
-            )
-            for chunk in walk(leaf, judgement, shard):
-                wrote = wrote or chunk.wrote
-                yield chunk
-        if wrote:
-            self._statements.flush()
+        try:
+            for leaf in leaves:
+                by_heap = self._prefers_heap(leaf, judgement, shard)
+                walk = self._heap_walk if by_heap else self._index_walk
+                for chunk in walk(leaf, judgement, shard):
+                    wrote = wrote or chunk.wrote
+                    yield chunk
+        finally:
+            # Also where somebody stops the walk: what was told as gone is to stay gone.
+            if wrote:
+                self._statements.flush()
 
     def oldest_expired(self, leaves: list[Leaf], retention: Retention) -> datetime | None:
         """Find the earliest promise that is over. See `Collects.oldest_expired`."""
@@ -116,13 +117,11 @@ class Collector:
             return True
         return met >= _MUCH * max(seen, 1)
 
-    def _heap_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Iterator[Chunk]:
-        pages = leaf.pages_of(shard)
+    def _heap_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Generator[Chunk]:
         size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_BATCH_TARGET)
         left: list[tuple[range, int]] = []
-        at = pages.start
-        while at < pages.stop:
-            step = range(at, min(at + size.current, pages.stop))
+        walk = PageWalk(leaf, shard, size)
+        while (step := walk.step()) is not None:
             clock = Clock()
             deleted, trouble = _NOTHING, None
             try:
@@ -131,7 +130,7 @@ class Collector:
                 trouble = failure.message
                 if not size.is_smallest:
                     size.halve()
-                    yield Chunk(part=str(leaf), took=clock.took(), trouble=trouble)
+                    yield _failed(leaf, clock, trouble)
                     continue
             held_for = clock.took()
             # What is left is counted after the deletion: it is less, and nothing that a look
@@ -145,12 +144,13 @@ class Collector:
                 size.after(held_for)
             if trouble or _expired(rest):
                 left.append((step, _expired(rest)))
-            at = step.stop
+            walk.passed(step)
             yield Chunk(
                 part=str(leaf),
                 took=clock.took(),
                 held_for=held_for,
-                done=(at - pages.start) / len(pages),
+                units=len(step),
+                done=walk.done,
                 tallies=(*deleted.tallies, *rest),
                 candidates=deleted.count,
                 deleted=deleted.count,
@@ -176,7 +176,7 @@ class Collector:
                 raise
             return self._statements.delete_unlocked(leaf, judgement, where)
 
-    def _index_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Iterator[Chunk]:
+    def _index_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Generator[Chunk]:
         """Follow the expiry index twice, the second time for what was held; then look back."""
         for _pass in range(2):
             reached_end = yield from self._index_pass(leaf, judgement)
@@ -189,7 +189,9 @@ class Collector:
         try:
             tallies = self._statements.tallies(leaf, judgement, judgement.long_ago)
         except BatchFailed as failure:
-            yield Chunk(part=str(leaf), took=clock.took(), done=1.0, trouble=failure.message)
+            yield Chunk(
+                part=str(leaf), took=clock.took(), done=1.0, blind=True, trouble=failure.message
+            )
             return
         held = _expired(tallies)
         yield Chunk(
@@ -213,7 +215,7 @@ class Collector:
                     leaf, judgement, after=after, limit=size.current
                 )
             except BatchFailed as failure:
-                yield Chunk(part=str(leaf), took=clock.took(), trouble=failure.message)
+                yield _failed(leaf, clock, failure.message)
                 failures += 1
                 if failures == _MOST_FAILURES:
                     return False
@@ -227,6 +229,7 @@ class Collector:
                 part=str(leaf),
                 took=held_for,
                 held_for=held_for,
+                units=deleted.picked,
                 tallies=deleted.tallies,
                 candidates=deleted.count,
                 deleted=deleted.count,
@@ -235,6 +238,12 @@ class Collector:
             if deleted.count < deleted.picked:
                 return False
             after, failures = deleted.last, 0
+
+
+def _failed(leaf: Leaf, clock: Clock, trouble: str) -> Chunk:
+    """Tell of a batch that was rolled back: it held its rows all the same."""
+    took = clock.took()
+    return Chunk(part=str(leaf), took=took, held_for=took, trouble=trouble)
 
 
 def _expired(tallies: Iterable[Tally]) -> int:

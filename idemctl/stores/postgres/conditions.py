@@ -200,21 +200,26 @@ class Judgement:
             sql.SQL("WHEN {} THEN {}").format(sql.Literal(endpoint.decode("utf-8")), _interval(ttl))
             for endpoint, ttl in self.retention.policy_ttls.items()
         )
-        return sql.SQL("({} + CASE {}::text {} END)").format(
-            sql.Identifier(layout.counted_from), sql.Identifier(layout.endpoint), branches
-        )
+        ttl = sql.SQL("CASE {}::text {} END").format(sql.Identifier(layout.endpoint), branches)
+        return _counted(layout.counted_from, ttl)
 
     @cached_property
     def _fallback_end(self) -> sql.Composable:
         if self.retention.ttl is None or self.layout.counted_from is None:
             return sql.SQL("NULL::timestamptz")
-        return sql.SQL("({} + {})").format(
-            sql.Identifier(self.layout.counted_from), _interval(self.retention.ttl)
-        )
+        return _counted(self.layout.counted_from, _interval(self.retention.ttl))
 
 
 def _joined(word: sql.SQL, parts: list[Condition]) -> sql.Composable:
     return sql.SQL("({})").format(word.join(as_sql(part) for part in parts))
+
+
+def _counted(column: str, ttl: sql.Composable) -> sql.Composable:
+    """Add a ttl to an instant; where Postgres has no later instants, there is no end."""
+    return sql.SQL(
+        "CASE WHEN {column} < '294000-01-01 00:00:00+00' THEN {column} + {ttl}"
+        " WHEN {ttl} IS NOT NULL AND {column} IS NOT NULL THEN 'infinity'::timestamptz END"
+    ).format(column=sql.Identifier(column), ttl=ttl)
 
 
 def _interval(ttl: timedelta) -> sql.Composable:

@@ -26,12 +26,13 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 STATEMENT_TIMEOUT = timedelta(seconds=1)
 LOCK_TIMEOUT = timedelta(milliseconds=100)
 _CONNECT_TIMEOUT_SECONDS = 5
+_SILENCE_MILLISECONDS = 10_000
 
 _LIMITS = sql.SQL(
     "SELECT set_config('statement_timeout', {statement}, true),"
     " set_config('lock_timeout', {lock}, true),"
     " set_config('synchronous_commit', {synchronous}, true),"
-    " set_config('TimeZone', 'UTC', true)"
+    " set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true)"
 )
 
 
@@ -53,9 +54,15 @@ def connect(dsn: Secret, *, place: str, application: str, writable: bool) -> Con
         connection: Connection = psycopg.connect(
             dsn.reveal(),
             application_name=application,
+            client_encoding="UTF8",
             # Prepared statements do not survive a pooler in transaction mode.
             prepare_threshold=None,
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            # A network that goes silent must not hold a run for longer than a statement may.
+            tcp_user_timeout=_SILENCE_MILLISECONDS,
+            keepalives_idle=_CONNECT_TIMEOUT_SECONDS,
+            keepalives_interval=1,
+            keepalives_count=_CONNECT_TIMEOUT_SECONDS,
         )
     except (psycopg.ProgrammingError, UnicodeError):
         # The driver's own message repeats a part of the string, password included.
@@ -112,8 +119,6 @@ _CONTENTION = {
     "40001": "a row moved to another partition meanwhile",
 }
 _CANCELLED = "57014"
-_REFUSING_CLASSES = ("23", "P0", "09", "27")
-"""Constraints and triggers: what a database says of single rows."""
 
 
 def translated(error: psycopg.Error, place: str) -> IdemctlError:
@@ -124,14 +129,20 @@ def translated(error: psycopg.Error, place: str) -> IdemctlError:
         return BatchFailed(f"{place}: {_CONTENTION[state]}", met_lock=True)
     if state == _CANCELLED:
         return BatchFailed(f"{place}: a statement reached its time limit", met_lock=False)
-    if state[:2] in _REFUSING_CLASSES:
-        return BatchFailed(f"{place}: the database refused: {said}", met_lock=False)
-    for signs, error_class, hint in _MEANINGS:
-        if state in signs or state[:2] in signs:
-            return error_class(f"{place}: {said}", hint=hint)
-    return Unreachable(f"{place}: {said}", hint="idemctl doctor tells what answers and what not")
+    if not state or state[:2] in _SERVER_CLASSES:
+        hint = "idemctl doctor tells what answers and what not"
+        return Unreachable(f"{place}: {said}", hint=hint)
+    if not error.diag.context:
+        for signs, error_class, hint in _MEANINGS:
+            if state in signs or state[:2] in signs:
+                return error_class(f"{place}: {said}", hint=hint)
+    # Constraints and triggers speak of single rows; a trigger, which has a context, may use
+    # any code for that.
+    return BatchFailed(f"{place}: the database refused: {said}", met_lock=False)
 
 
+_SERVER_CLASSES = ("08", "53", "57", "58", "F0", "XX")
+"""Connection, resources, operators, system, files, internal: no row's fault."""
 _MEANINGS: tuple[tuple[set[str], type[IdemctlError], str], ...] = (
     ({"42501", "28"}, Denied, "idemctl doctor lists the rights and their GRANTs"),
     ({"25006"}, Refused, "connect to the primary; this server or session is read-only"),

@@ -70,6 +70,9 @@ def describe(
         ]
         if row_security:
             hidden.append(f"row-level security on {name} is active for {user}")
+    expected = [table_oid for _, table_oid, _ in tables]
+    with transaction(connection, place=place) as cursor:
+        dragged = cursor.execute(query("dragged"), {"oid": oid, "expected": expected}).fetchall()
     estimates = [leaf.row_estimate for leaf in leaves]
     return Description(
         product="PostgreSQL",
@@ -80,5 +83,6 @@ def describe(
         is_replica=is_replica,
         row_estimate=None if min(estimates, default=-1) < 0 else sum(estimates),
         hides_rows="; ".join(hidden) or None,
+        drags=tuple(name for (name,) in dragged),
         rights=tuple(rights),
     )

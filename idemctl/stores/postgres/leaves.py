@@ -16,9 +16,13 @@ from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 
 if TYPE_CHECKING:
+    from idemctl.domain.batch_size import BatchSize
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.ports import Shard
     from idemctl.stores.postgres.connect import Connection
+
+_STRIPE = 512
+"""Pages; larger than most batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +45,46 @@ class Leaf:
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
 
-    def pages_of(self, shard: Shard) -> range:
-        """Give the pages of one shard; all shards together give every page once."""
-        first = self.pages * shard.index // shard.count
-        last = self.pages * (shard.index + 1) // shard.count
-        return range(first, last)
+    def pages_of(self, shard: Shard) -> list[range]:
+        """Give the pages of one shard; all shards together give every page once.
+
+        Shards take turns with stripes of fixed width, for each process measures the table
+        itself, and it grows: bounds made from its size would leave gaps between them.
+        """
+        if shard.count == 1:
+            return [range(self.pages)]
+        starts = range(shard.index * _STRIPE, self.pages, shard.count * _STRIPE)
+        return [range(start, min(start + _STRIPE, self.pages)) for start in starts]
+
+
+class PageWalk:
+    """Goes through the pages of one shard, in steps whose size somebody else steers."""
+
+    def __init__(self, leaf: Leaf, shard: Shard, size: BatchSize) -> None:
+        self._left = leaf.pages_of(shard)
+        self._size = size
+        self._total = sum(len(pages) for pages in self._left)
+        self._behind = 0
+
+    def step(self) -> range | None:
+        """Give the next pages, again and again until they are passed; `None` at the end."""
+        if self._behind == self._total:
+            return None
+        first = self._left[0]
+        return range(first.start, min(first.start + self._size.current, first.stop))
+
+    def passed(self, step: range) -> None:
+        """Leave these pages behind."""
+        self._behind += len(step)
+        first = self._left[0]
+        self._left[0] = range(step.stop, first.stop)
+        if not self._left[0]:
+            del self._left[0]
+
+    @property
+    def done(self) -> float:
+        """The share of the pages that lies behind."""
+        return self._behind / self._total
 
 
 def find_table(connection: Connection, table: str, place: str) -> tuple[int, str]:
@@ -81,7 +120,7 @@ def refuse_naive_instants(
         naive = cursor.execute(query("naive_columns"), {"oid": oid, "names": names}).fetchone()
     if naive is not None:
         raise ConfigError(
-            f"{place}: {naive[0]} is a timestamp without time zone, so its instants are unknown",
+            f"{place}: {naive[0]} is a {naive[1]}, so its instants are unknown",
             hint="ALTER TABLE … ALTER COLUMN … TYPE timestamptz USING … AT TIME ZONE '…'",
         )
 

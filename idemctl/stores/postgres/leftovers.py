@@ -106,6 +106,7 @@ class Leftovers:
             candidates=row_count,
             skipped_locked=row_count if failure.met_lock else 0,
             failed=0 if failure.met_lock else row_count,
+            blind=not row_count,
             trouble=failure.message,
         )
 

@@ -15,9 +15,11 @@ SELECT c.oid, n.nspname
  WHERE c.oid = to_regclass(%(table)s)
 
 -- naive_columns --
-SELECT a.attname FROM pg_attribute a
+-- Columns that are no instants by themselves, and what they are; a domain is what it is over.
+SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+  FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
  WHERE a.attrelid = %(oid)s AND a.attname = ANY(%(names)s)
-   AND a.atttypid = 'timestamp without time zone'::regtype
+   AND 'timestamptz'::regtype NOT IN (t.oid, t.typbasetype)
  ORDER BY a.attnum
 
 -- rights --
@@ -39,6 +41,14 @@ SELECT array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')),
        array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'DELETE')),
        bool_or(row_security_active(oid))
   FROM leaf
+
+-- dragged --
+-- Tables whose rows a deletion here would delete or change too, by a foreign key's action.
+SELECT f.conrelid::regclass::text || ' (' || f.conname || ')'
+  FROM pg_constraint f
+ WHERE f.contype = 'f' AND f.confrelid = %(oid)s AND f.conparentid = 0
+   AND f.confdeltype IN ('c', 'n', 'd') AND f.conrelid <> ALL(%(expected)s)
+ ORDER BY 1
 
 -- leaves --
 -- The physical tables under a name: itself, its partitions, its heirs. The index named is

@@ -20,6 +20,7 @@ from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.layouts.reading import missing
 from idemctl.stores.postgres.conditions import status_as_sql
 from idemctl.stores.postgres.connect import BatchFailed, transaction
+from idemctl.stores.postgres.leaves import PageWalk
 from idemctl.stores.postgres.queries import query
 
 if TYPE_CHECKING:
@@ -55,20 +56,18 @@ class Scanner:
         """Yield the rows of one shard, a range of pages at a time."""
         size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_TARGET)
         for leaf in leaves:
-            pages = leaf.pages_of(shard)
-            at = pages.start
-            while at < pages.stop:
-                last = min(at + size.current, pages.stop)
+            walk = PageWalk(leaf, shard, size)
+            while (step := walk.step()) is not None:
                 started = time.perf_counter()
                 try:
-                    rows = self._copy(leaf, range(at, last))
+                    rows = self._copy(leaf, step)
                 except BatchFailed:
                     if size.is_smallest:
                         raise
                     size.halve()
                     continue
                 size.after(timedelta(seconds=time.perf_counter() - started))
-                at = last
+                walk.passed(step)
                 if rows:
                     yield self._batch(rows)
 

@@ -14,7 +14,7 @@ from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
@@ -79,11 +79,11 @@ class PostgresTable:
         leaves = self._leaves
         return Scanner(self._connection, self._layout, self._place).scan(leaves, shard)
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""
         return self._collector.survey(self._leaves, retention, shard)
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.collect`."""
         return self._collector.collect(self._leaves, retention, shard)
 

@@ -57,7 +57,6 @@ def describe(lane: Lane, *, place: str, prefix: bytes) -> Description:
         # A server counts the keys of a database, not those under a prefix.
         row_estimate=None,
         hides_rows=_hidden(lane) if server.is_cluster else None,
-        expires_records=True,
         rights=tuple(_rights(lane, user=name, prefix=prefix)),
     )
 

@@ -17,7 +17,7 @@ from idemctl.stores.redis.describe import describe, read_clock, refuse_part_of_c
 from idemctl.stores.redis.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
@@ -80,7 +80,7 @@ class RedisKeyspace:
             for step in scanner.steps(shard):
                 yield step.batch
 
-    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Iterator[Chunk]:
+    def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`; nothing is ever a candidate, for Redis expires its own keys."""
         with self._scanner() as scanner:
             started = time.perf_counter()

@@ -37,6 +37,7 @@ from tests.stores.worlds import LAYOUTS
 
 if TYPE_CHECKING:
     from idemctl.domain.collection import Collection
+    from idemctl.domain.retention import Tally
     from tests.stores.postgres.tables import (
         Session,
     )
@@ -521,8 +522,10 @@ def test_every_batch_is_committed_before_the_next(
     database: str, application: Session, walk: str, small_batches: None
 ) -> None:
     fill(application, expired=400, live=50)
-    with closing(open_table(database)) as store:
-        steps = iter(store.collect(promises(application)))
+    with (
+        closing(open_table(database)) as store,
+        closing(store.collect(promises(application))) as steps,
+    ):
         deleted = 0
         for _ in range(2):
             deleted += next(steps).deleted
@@ -564,3 +567,69 @@ def test_a_read_only_store_is_refused_by_the_server(
 def test_the_collector_waits_for_a_row_no_longer_than_a_few_milliseconds() -> None:
     defaults = Collector.__init__.__kwdefaults__ or {}
     assert defaults["lock_patience"] <= timedelta(milliseconds=20)
+
+
+def test_a_walk_that_is_left_early_still_makes_sure_that_its_batches_stay_gone(
+    database: str, application: Session, small_batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushes = []
+    flush = Statements.flush
+
+    def counted(statements: Statements) -> None:
+        flushes.append(1)
+        flush(statements)
+
+    monkeypatch.setattr(Statements, "flush", counted)
+    fill(application, expired=400, live=50)
+    with closing(open_table(database)) as store:
+        steps = store.collect(promises(application))
+        assert next(steps).deleted
+        steps.close()
+        assert flushes == [1]
+
+
+@pytest.mark.parametrize("state", ["45000", "22P02", "42501", "ZZ999"])
+def test_a_row_that_a_trigger_refuses_in_any_words_keeps_no_other_from_going(
+    database: str, application: Session, schema: str, walk: str, state: str
+) -> None:
+    table = f"{schema}.events"
+    make(application, table)
+    fill(application, table, expired=50, live=10)
+    on_delete(
+        application,
+        table,
+        "IF OLD.idempotency_key LIKE '%7' THEN"
+        f" RAISE EXCEPTION 'kept' USING ERRCODE = '{state}'; END IF;",
+    )
+    total = collect(database, promises(application), table)
+    assert (total.deleted, total.failed, total.blind) == (45, 5, False)
+
+
+def test_a_record_from_the_end_of_time_stops_nothing(
+    database: str, application: Session, schema: str, walk: str
+) -> None:
+    table = f"{schema}.bare"
+    application.execute(f"CREATE TABLE {table} (idempotency_key text, created_at timestamptz)")
+    application.execute(
+        f"INSERT INTO {table} VALUES ('last', '294276-12-31'), ('old', now() - interval '9 d'),"
+        " ('late', '293999-12-31')"
+    )
+    retention = promises(application, stored=False, ttl=7 * 24 * HOUR)
+    with closing(open_table(database, table, LAYOUTS["bare"])) as store:
+        counted = looked(store.survey(retention))
+        assert [counted.count(one) for one in (Verdict.EXPIRED, Verdict.NEVER_EXPIRES)] == [1, 1]
+        assert added(store.collect(retention)).deleted == 1
+
+
+def test_what_could_not_be_looked_at_is_not_told_as_nothing(
+    database: str, application: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(application, expired=40, live=10)
+    walk_by(monkeypatch, "index")
+
+    def blind(*_: object) -> list[Tally]:
+        raise BatchFailed("no sight")
+
+    monkeypatch.setattr(Statements, "tallies", blind)
+    with closing(open_table(database)) as store:
+        assert added(store.collect(promises(application))).blind

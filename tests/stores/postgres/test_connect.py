@@ -337,17 +337,15 @@ def test_an_error_rolls_back_what_was_done_before_it(database: str, application:
         ("57014", BatchFailed, False),
         ("23503", BatchFailed, False),
         ("P0001", BatchFailed, False),
-        ("42501", Denied, None),
-        ("28000", Denied, None),
-        ("42P01", ConfigError, None),
-        ("22003", ConfigError, None),
-        ("3D000", ConfigError, None),
+        ("42501", BatchFailed, False),
+        ("22003", BatchFailed, False),
+        ("45000", BatchFailed, False),
         ("57P01", Unreachable, None),
         ("53300", Unreachable, None),
         ("XX000", Unreachable, None),
     ],
 )
-def test_what_the_server_says_becomes_an_error_of_ours(
+def test_what_a_function_in_the_server_raises_becomes_an_error_of_ours(
     database: str, application: Session, state: str, kind: type[IdemctlError], met_lock: bool | None
 ) -> None:
     with pytest.raises(psycopg.Error) as raised:
@@ -362,6 +360,24 @@ def test_what_the_server_says_becomes_an_error_of_ours(
     if met_lock is not None:
         assert isinstance(error, BatchFailed)
         assert error.met_lock is met_lock
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("SELECT FROM pg_authid", Denied),
+        ("SELECT FROM nowhere", ConfigError),
+        ("SELECT 1 / 0", ConfigError),
+        ("SELECT 'x'::int", ConfigError),
+        ("SELECT nowhere.f()", ConfigError),
+    ],
+)
+def test_what_the_server_itself_says_becomes_an_error_of_ours(
+    application: Session, statement: str, kind: type[IdemctlError]
+) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        application.execute(statement)
+    assert type(translated(raised.value, "postgres t")) is kind
 
 
 def test_sessions_are_named_for_administrators(database: str, application: Session) -> None:

@@ -255,3 +255,18 @@ def test_a_store_says_what_its_layout_says(database: str, name: str) -> None:
     assert store.pattern in {Pattern.POSTGRES_UNIQUE, Pattern.WORKFLOW, Pattern.OUTBOX}
     assert store.has_stored_expiry is (name == "reference")
     store.close()
+
+
+@pytest.mark.parametrize("action", ["CASCADE", "SET NULL", "SET DEFAULT", "RESTRICT", "NO ACTION"])
+def test_tables_that_a_deletion_would_drag_along_are_named(
+    database: str, application: Session, schema: str, action: str
+) -> None:
+    table = f"{schema}.events"
+    application.execute(
+        f"CREATE TABLE {table} (idempotency_key text UNIQUE, created_at timestamptz);"
+        f"CREATE TABLE {schema}.payment"
+        f" (k text REFERENCES {table} (idempotency_key) ON DELETE {action})"
+    )
+    drags = describe(database, table, "bare").drags
+    dangerous = action in {"CASCADE", "SET NULL", "SET DEFAULT"}
+    assert drags == ((f"{schema}.payment (payment_k_fkey)",) if dangerous else ())

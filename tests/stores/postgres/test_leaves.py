@@ -217,21 +217,25 @@ def test_a_key_may_be_of_another_type_than_text(
         assert added(store.collect(retention)).deleted == 5
 
 
+@pytest.mark.parametrize("kind", ["timestamp", "date", "a_domain"])
 @pytest.mark.parametrize("column", ["created_at", "expires_at", "lease_until"])
 def test_a_column_without_time_zone_is_refused_because_its_instants_are_unknown(
-    database: str, application: Session, schema: str, column: str
+    database: str, application: Session, schema: str, column: str, kind: str
 ) -> None:
     table = f"{schema}.naive"
+    application.execute(f"CREATE DOMAIN {schema}.a_domain AS timestamp")
+    application.execute(f"CREATE DOMAIN {schema}.an_instant AS timestamptz")
     names = {"expires": "expires_at", "lease": "lease_until"}
     layout = LAYOUTS["bare"].model_copy(update=names)
-    kinds = dict.fromkeys(("created_at", "expires_at", "lease_until"), "timestamptz")
-    kinds[column] = "timestamp"
+    instants = ("created_at", "expires_at", "lease_until")
+    kinds = dict.fromkeys(instants, f"{schema}.an_instant")
+    kinds[column] = f"{schema}.{kind}" if kind == "a_domain" else kind
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     application.execute(f"CREATE TABLE {table} (idempotency_key text, {columns})")
     retention = promises(application)
     with closing(open_table(database, table, layout)) as store:
         for look in (store.describe, store.scan, lambda: store.survey(retention)):
-            with pytest.raises(ConfigError, match=f"{column} is a timestamp without time zone"):
+            with pytest.raises(ConfigError, match=f"{column} is a .*, so its instants are unknown"):
                 look()
 
 
@@ -273,7 +277,6 @@ def test_shards_collect_the_whole_of_a_partitioned_table(
         whole = looked(store.survey(retention))
         parts = [looked(store.survey(retention, Shard(n, 3))) for n in range(3)]
         assert sum(parts, Collection()).tallies == whole.tallies
-        assert all(part.count(Verdict.EXPIRED) for part in parts)
         collected = [added(store.collect(retention, Shard(n, 3))).deleted for n in range(3)]
     assert sum(collected) == 2050
     assert keys(application, table) == names("failed", 50)

@@ -63,12 +63,27 @@ def test_shards_see_every_row_once_between_them(
 @given(st.integers(0, 10**7), st.integers(1, 200))
 def test_the_pages_of_all_shards_are_the_pages_of_the_table(pages: int, count: int) -> None:
     leaf = Leaf(schema="s", name="t", pages=pages, row_estimate=0, has_index=False)
-    at = 0
-    for index in range(count):
-        part = leaf.pages_of(Shard(index, count))
-        assert part.start == at
-        at = part.stop
-    assert at == pages
+    parts = sorted(
+        (part.start, part.stop)
+        for index in range(count)
+        for part in leaf.pages_of(Shard(index, count))
+    )
+    assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])][: len(parts)]
+    assert (parts[-1][1] if parts else 0) == pages
+
+
+@given(st.integers(0, 10**5), st.integers(0, 10**5), st.integers(2, 9))
+def test_a_table_that_grows_between_two_measures_leaves_no_gap_between_shards(
+    pages: int, more: int, count: int
+) -> None:
+    sizes = [pages + more * (index % 2) for index in range(count)]
+    visited = set()
+    for index, size in enumerate(sizes):
+        leaf = Leaf(schema="s", name="t", pages=size, row_estimate=0, has_index=False)
+        for part in leaf.pages_of(Shard(index, count)):
+            visited |= {part.start // 512}
+            assert part.stop - part.start == 512 or part.stop == size
+    assert set(range(pages // 512)) <= visited
 
 
 def test_dead_rows_and_empty_pages_are_not_seen(database: str, application: Session) -> None:
