@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from idemctl.errors import ConfigError, UsageError
+from idemctl.errors import ConfigError, ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -125,16 +125,21 @@ class Workplace:
     def known(self) -> Iterable[Line]:
         """Tell doctor what the configuration itself says."""
         from idemctl.operations.doctor import Line
+        from idemctl.state.folder import StateFolder
 
         settings = self.settings
         where = str(settings.file) if settings.file else "none; taken from the environment"
         yield Line(store="", about="configuration", says=where)
         for sentence in settings.assumed:
             yield Line(store="", about="assumed", says=sentence)
+        usable = StateFolder(settings.state_folder).is_usable()
+        says = f"{settings.state_folder} ({settings.origin('state.folder')})"
         yield Line(
             store="",
             about="state",
-            says=f"{settings.state_folder} ({settings.origin('state.folder')})",
+            says=says if usable else f"{says}: this user cannot write there",
+            status=ExitStatus.OK if usable else ExitStatus.CONFIG,
+            fix=None if usable else "set state.folder, or IDEMCTL_STATE, to a folder of this user",
         )
 
     @cached_property

@@ -22,6 +22,11 @@ class StateFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    def is_usable(self) -> bool:
+        """Tell whether it could be written, or made; writes nothing."""
+        there = next(one for one in (self.root, *self.root.parents) if one.exists())
+        return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
     def append(self, name: str, line: bytes) -> None:
         """Add one line, in a single write, and hand it to the operating system.
 

@@ -115,3 +115,12 @@ def test_half_a_line_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
     )
     assert "No space left on device" in done.stdout
     assert StateFolder(tmp_path).lines("a") == [b"x" * 60]
+
+
+def test_a_folder_is_usable_where_it_can_be_made_and_not_where_a_file_is(tmp_path: Path) -> None:
+    assert StateFolder(tmp_path).is_usable()
+    assert StateFolder(tmp_path / "not" / "yet").is_usable()
+    (tmp_path / "file").write_text("mine")
+    assert not StateFolder(tmp_path / "file").is_usable()
+    assert not StateFolder(tmp_path / "file" / "below").is_usable()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file"]
