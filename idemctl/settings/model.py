@@ -117,12 +117,6 @@ class PostgresSettings(BaseModel):
     table: Table | None = None
     """`schema.table`; where absent, the layout's."""
 
-    @property
-    def qualified_table(self) -> tuple[str, str] | None:
-        """Schema and table as Postgres knows them: unquoted, case folded."""
-        parts = re.fullmatch(_TABLE, self.table) if self.table else None
-        return (_folded(parts[1]), _folded(parts[2])) if parts else None
-
 
 class RedisSettings(BaseModel):
     """One keyspace in Redis or Valkey."""

@@ -79,7 +79,7 @@ def test_a_whole_file_is_read(place: Place) -> None:
     assert store.redis is not None
     assert store.postgres.dsn_env == "DATABASE_URL"
     assert store.postgres.layout == "reference"
-    assert store.postgres.qualified_table == ("public", "processed_events")
+    assert store.postgres.table == "public.processed_events"
     assert store.redis.ttl == timedelta(days=1)
     assert store.redis.prefix == "idem:"
     assert store.ttl == timedelta(days=7)

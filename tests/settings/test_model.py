@@ -47,18 +47,18 @@ def test_a_wrong_store_is_refused_with_place_and_words(store: str, problem: str)
 
 
 @pytest.mark.parametrize(
-    ("table", "qualified"),
+    "table",
     [
-        ("public.processed_events", ("public", "processed_events")),
-        ("Public.Processed_Events", ("public", "processed_events")),
-        ('public."Processed Events"', ("public", "Processed Events")),
-        ('"a.b"."c""d"', ("a.b", 'c"d')),
-        ("s.\u00e9v\u00e9nements$1", ("s", "\u00e9v\u00e9nements$1")),
-        ("s." + "t" * 63, ("s", "t" * 63)),
+        "public.processed_events",
+        "Public.Processed_Events",
+        'public."Processed Events"',
+        '"a.b"."c""d"',
+        "s.\u00e9v\u00e9nements$1",
+        "s." + "t" * 63,
     ],
 )
-def test_a_table_is_named_as_in_sql(table: str, qualified: tuple[str, str]) -> None:
-    assert PostgresSettings(table=table).qualified_table == qualified
+def test_a_table_is_named_as_in_sql(table: str) -> None:
+    assert PostgresSettings(table=table).table == table
 
 
 @pytest.mark.parametrize(
