@@ -70,9 +70,12 @@ def describe(
         ]
         if row_security:
             hidden.append(f"row-level security on {name} is active for {user}")
-    expected = [table_oid for _, table_oid, _ in tables]
+    deleted_from = [table_oid for _, table_oid, _ in tables]
+    child_oid = deleted_from[1] if layout.child is not None else None
     with transaction(connection, place=place) as cursor:
-        dragged = cursor.execute(query("dragged"), {"oid": oid, "expected": expected}).fetchall()
+        dragged = cursor.execute(
+            query("dragged"), {"deleted_from": deleted_from, "child": child_oid}
+        ).fetchall()
     estimates = [leaf.row_estimate for leaf in leaves]
     return Description(
         product="PostgreSQL",

@@ -43,11 +43,17 @@ SELECT array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')),
   FROM leaf
 
 -- dragged --
--- Tables whose rows a deletion here would delete or change too, by a foreign key's action.
-SELECT f.conrelid::regclass::text || ' (' || f.conname || ')'
-  FROM pg_constraint f
- WHERE f.contype = 'f' AND f.confrelid = %(oid)s AND f.conparentid = 0
-   AND f.confdeltype IN ('c', 'n', 'd') AND f.conrelid <> ALL(%(expected)s)
+-- Tables whose rows a deletion here would delete or change too, by a foreign key's action;
+-- the table itself may be one of them, with rows that are alive.
+WITH RECURSIVE family AS (
+    SELECT unnest(%(deleted_from)s::oid[]) AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT k.conrelid::regclass::text || ' (' || k.conname || ')'
+  FROM pg_constraint k JOIN family f ON k.confrelid = f.oid
+ WHERE k.contype = 'f' AND k.conparentid = 0
+   AND k.confdeltype IN ('c', 'n', 'd') AND k.conrelid IS DISTINCT FROM %(child)s::oid
  ORDER BY 1
 
 -- leaves --

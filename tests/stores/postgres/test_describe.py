@@ -270,3 +270,34 @@ def test_tables_that_a_deletion_would_drag_along_are_named(
     drags = describe(database, table, "bare").drags
     dangerous = action in {"CASCADE", "SET NULL", "SET DEFAULT"}
     assert drags == ((f"{schema}.payment (payment_k_fkey)",) if dangerous else ())
+
+
+def test_rows_of_the_table_itself_and_of_a_leaf_and_of_a_child_are_dragged_too(
+    database: str, application: Session, schema: str
+) -> None:
+    table = f"{schema}.events"
+    application.execute(
+        f"CREATE TABLE {table} (idempotency_key text UNIQUE, created_at timestamptz,"
+        f" first_key text REFERENCES {table} (idempotency_key) ON DELETE CASCADE);"
+        f"CREATE TABLE {schema}.heir (UNIQUE (idempotency_key)) INHERITS ({table});"
+        f"CREATE TABLE {schema}.payment"
+        f" (k text REFERENCES {schema}.heir (idempotency_key) ON DELETE SET NULL)"
+    )
+    assert describe(database, table, "bare").drags == (
+        f"{schema}.events (events_first_key_fkey)",
+        f"{schema}.payment (payment_k_fkey)",
+    )
+    application.execute(
+        "CREATE TABLE note (run_id text, ordinal int, attempt int, FOREIGN KEY"
+        " (run_id, ordinal, attempt) REFERENCES workflow_steps ON DELETE CASCADE)"
+    )
+    try:
+        drags = describe(database, "public.workflow_runs", "workflow").drags
+    finally:
+        application.execute("DROP TABLE note")
+    assert len(drags) == 1
+    assert drags[0].startswith("note (")
+
+
+def test_a_child_that_goes_with_its_parent_by_the_layout_is_not_dragged(database: str) -> None:
+    assert describe(database, "public.workflow_runs", "workflow").drags == ()
