@@ -28,6 +28,7 @@ from idemctl.render.formats import Format, show
 from idemctl.run.run import Stopped, new_run_id
 
 _SIGPIPE = 13
+_GROUP_AND_COMMAND = 2
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 """What stdout answers when it takes no more; files that are ours are named, or answered for."""
 _FAILURE_FORMS = {Format.JSON, Format.NDJSON, Format.NAGIOS}
@@ -169,7 +170,7 @@ def _command(argv: Sequence[str]) -> str:
     """Tell which command the words were meant for; options come after its name."""
     words: list[str] = []
     for word in argv:
-        if word.startswith("-") or len(words) == 2:  # noqa: PLR2004 (group and command)
+        if word.startswith("-") or len(words) == _GROUP_AND_COMMAND:
             break
         words.append(word)
     groups = {"sandbox", "store", "help"}

@@ -119,9 +119,11 @@ def _described(target: Target, description: Description, took: timedelta) -> Ite
 
 def _clocks(name: str, sides: list[tuple[str, Store]]) -> Iterator[Line]:
     """Measure how far the clocks of a pair are apart, by asking one before and after."""
-    if len(sides) != 2:  # noqa: PLR2004 (a pair is two)
-        return
-    (place, first), (other, second) = sides
+    match sides:
+        case [(place, first), (other, second)]:
+            pass
+        case _:
+            return
     try:
         before, between, after = first.clock(), second.clock(), first.clock()
     except IdemctlError as error:

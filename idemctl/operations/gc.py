@@ -190,7 +190,8 @@ def _walk(
                 # A row that the database refuses is no sign that the next one is locked, too.
                 troubles = troubles + 1 if chunk.trouble and not chunk.failed else 0
                 if troubles >= _TROUBLES_TO_GIVE_UP:
-                    raise Stopped(WhyStopped.LOCKED_OUT)  # noqa: TRY301 (as a checkpoint would)
+                    why = WhyStopped.LOCKED_OUT
+                    break
                 run.checkpoint(timedelta(0) if sharded else chunk.took, chunk.units)
         except Stopped as stopped:
             why = stopped.why
@@ -199,7 +200,8 @@ def _walk(
         if sharded is not None and (failure is not None or why is not WhyStopped.DONE):
             total, later = _end(sharded, collected, total, run)
             failure = failure or later
-        failure = _settled(steps) or failure
+        unsettled = _settled(steps)
+        failure = failure or unsettled
     return (
         replace(collected, collection=total, why_stopped=why, left_unknown=total.blind),
         failure,

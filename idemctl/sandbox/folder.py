@@ -83,7 +83,7 @@ def write_file(path: Path, text: str, account: Account, *, mode: int = 0o600) ->
     unfinished.unlink(missing_ok=True)
     # Exclusive, because the folder's owner is not us when we are root: no link is followed.
     file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(file, "w", encoding="utf-8") as writer:  # noqa: PTH123 - A descriptor has no path.
+    with os.fdopen(file, "w", encoding="utf-8") as writer:
         _own(file, account)
         os.fchmod(file, mode)
         writer.write(text)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _BASE62 = np.frombuffer(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", dtype=np.uint8
 )
+_EVENT_SHARE = 0.7
+"""Of the one provider; the other has the rest."""
 _WAMID_BYTES = 33
 _WORDS = (
     "booking room order invoice deposit monthly plan upgrade seat ticket delivery courier "
@@ -57,7 +59,7 @@ def provider_ids(rng: np.random.Generator, count: int) -> list[str]:
     """Draw the ids that providers give their webhooks: `evt_…` and `wamid.…`."""
     letters = _BASE62[rng.integers(0, len(_BASE62), count * 24)].tobytes().decode("ascii")
     raw = rng.bytes(count * _WAMID_BYTES)
-    is_event = (rng.random(count) < 0.7).tolist()  # noqa: PLR2004 - the share of one provider
+    is_event = (rng.random(count) < _EVENT_SHARE).tolist()
     return [
         f"evt_{letters[row * 24 : row * 24 + 24]}"
         if is_event[row]
