@@ -36,7 +36,9 @@ check: install
 
 # Speed beside its peers, on this machine.
 bench: install
-	@$(BIN)/python benchmarks/gc.py
+	@$(BIN)/python -m benchmarks.gc
+	@$(BIN)/python -m benchmarks.pair
+	@$(BIN)/python -m benchmarks.scan
 
 # Write the real help into the marked blocks of the documentation.
 docs: install

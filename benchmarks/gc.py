@@ -12,26 +12,25 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
 from tabulate import tabulate
 
+from benchmarks.servers import running
 from idemctl.bootstrap import PostgresTableOpener, Workplace
 from idemctl.operations.gc import Options, gc
 from idemctl.run.pace import PaceName
 from idemctl.run.run import Run
-from idemctl.sandbox.seed.postgres import SCHEMA_FILE
-from idemctl.sandbox.servers import Sandbox
+from idemctl.sandbox.seed.postgres import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from idemctl.domain.collection import Collection
+    from idemctl.sandbox.servers import Sandbox
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -62,8 +61,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory-rows", type=int, nargs=2, default=(10_000, 1_000_000))
     chosen = parser.parse_args()
-    with _sandbox() as sandbox, psycopg.connect(sandbox.dsn(), autocommit=True) as connection:
-        connection.execute(SCHEMA_FILE.read_text("utf-8").encode())
+    with running() as sandbox, psycopg.connect(sandbox.dsn(), autocommit=True) as connection:
+        connection.execute(schema())
         version = connection.execute("SHOW server_version").fetchone()
         print(f"PostgreSQL {version[0] if version else '?'}, {os.cpu_count()} cores,", end=" ")
         print(f"{chosen.rows:,} rows of which {chosen.rows * 4 // 5:,} expired,", end=" ")
@@ -151,19 +150,6 @@ def _memory(sandbox: Sandbox, connection: Connection, sizes: tuple[int, int]) ->
         f"\npeak memory of idemctl gc --apply: {small:.0f} MiB at {sizes[0]:,} rows, "
         f"{large:.0f} MiB at {sizes[1]:,}: {large / small:.2f} times"
     )
-
-
-@contextmanager
-def _sandbox() -> Iterator[Sandbox]:
-    home = Path(tempfile.mkdtemp(prefix="idemctl-bench-", dir="/var/tmp"))
-    home.chmod(0o755)
-    servers = Sandbox(folder=home / "servers")
-    try:
-        servers.up()
-        yield servers
-    finally:
-        servers.down()
-        home.rmdir()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.exit(_print_version())
     from idemctl.cli.main import main as run
+    from idemctl.run.collector import collect_rarely
 
+    collect_rarely()
     sys.exit(run(sys.argv[1:]))
 
 

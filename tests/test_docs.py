@@ -170,6 +170,7 @@ def test_every_dependency_has_its_reason() -> None:
     wanted = [
         *project["build-system"]["requires"],
         *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["hits"],
         *project["project"]["optional-dependencies"]["sandbox"],
         *project["dependency-groups"]["dev"],
     ]

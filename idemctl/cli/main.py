@@ -79,7 +79,20 @@ def _run(argv: Sequence[str]) -> int:
 
 def application() -> typer.Typer:
     """Build the command tree."""
-    from idemctl.cli import demo, doctor, gc, sandbox, store
+    from idemctl.cli import (
+        audit,
+        demo,
+        diagnose,
+        doctor,
+        gc,
+        hits,
+        policy,
+        reconcile,
+        runbook,
+        sandbox,
+        schema,
+        store,
+    )
     from idemctl.cli import help as help_
 
     app = typer.Typer(
@@ -91,7 +104,10 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_top)
-    for module in (demo, gc, doctor, store, sandbox, help_):
+    for module in (
+        *(demo, doctor, audit, diagnose, hits, gc, reconcile),
+        *(policy, runbook, store, schema, sandbox, help_),
+    ):
         module.register(app)
     return app
 
@@ -101,8 +117,10 @@ Look after idempotency-key stores in Postgres and Redis.
 
 idemctl demo                  a tour on embedded servers, in under a minute
 idemctl doctor                can idemctl work here?
+idemctl audit                 what is wrong with the records?
+idemctl diagnose              was Redis flushed?
 idemctl gc                    what would be collected, and why the rest stays
-idemctl gc --apply            collect it
+idemctl reconcile             Redis against Postgres, both ways
 
 Nothing is changed without --apply. Reports go to stdout, talk goes to stderr.
 """
@@ -173,7 +191,7 @@ def _command(argv: Sequence[str]) -> str:
         if word.startswith("-") or len(words) == _GROUP_AND_COMMAND:
             break
         words.append(word)
-    groups = {"sandbox", "store", "help"}
+    groups = {"runbook", "sandbox", "store", "policy", "schema", "help"}
     return " ".join(words if words and words[0] in groups else words[:1])
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from idemctl.domain.durations import parse_duration
+from idemctl.domain.findings import Severity
 from idemctl.render.formats import Format
 from idemctl.run.pace import PaceName
 
@@ -39,6 +40,30 @@ def option(name: str, *more: str, help: str, env: bool = True, **rest: Any) -> A
 def duration(given: str | timedelta) -> timedelta:
     """Parse a duration; typer hands defaults through here, too."""
     return given if isinstance(given, timedelta) else parse_duration(given)
+
+
+def severity(given: str | Severity) -> Severity:
+    """Parse the word of a severity; typer hands defaults through here, too."""
+    if isinstance(given, Severity):
+        return given
+    for one in Severity:
+        if given == one.label:
+            return one
+    raise ValueError(f"{given!r} is no severity; write one of {_SEVERITIES.replace('|', ', ')}")
+
+
+_SEVERITIES = "|".join(one.label for one in Severity)
+FailOn = Annotated[
+    Severity,
+    option(
+        "--fail-on",
+        help="the least severity of a finding that ends with 3",
+        parser=severity,
+        metavar=f"<{_SEVERITIES}>",
+        show_default=Severity.WARNING.label,
+    ),
+]
+"""For every verb that reports findings; its default is `Severity.WARNING`."""
 
 
 def _shared(

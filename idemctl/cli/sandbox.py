@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from idemctl.cli.options import option
+from idemctl.cli.seeding import seeded, seeded_sheet
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report, Sheet
 from idemctl.errors import ExitStatus, UsageError
 from idemctl.render.figures import count
 
 if TYPE_CHECKING:
-    from idemctl.sandbox.seed.manifest import Manifest
     from idemctl.sandbox.servers import Sandbox, SandboxStatus, ServerStatus
 
 Name = Annotated[
@@ -31,10 +32,8 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(
         help="A local Postgres and Valkey with believable keys, to try things on.",
     )
-    for name, function in (
-        ("up", up), ("down", down), ("status", status), ("env", env), ("seed", seed)
-    ):  # fmt: skip
-        verb(group, name, full_name=f"sandbox {name}")(function)
+    for function in (up, down, status, env, seed, inject):
+        verb(group, function.__name__, full_name=f"sandbox {function.__name__}")(function)
     app.add_typer(group, name="sandbox")
 
 
@@ -144,10 +143,12 @@ def seed(
     idemctl sandbox seed --records 1000000 --seed 7 --faults
 
     Replaces what an earlier seed wrote. What was written, and which faults were planted, is
-    in manifest.json in the sandbox's folder.
+    in manifest.json in the sandbox's folder; beside it hits.jsonl, the log of four weeks,
+    with --faults with a storm of retries on its last day.
 
     Exit status: 0, 5 there is no sandbox, 10 its servers do not run.
     """
+    from idemctl.sandbox.seed import hit_log
     from idemctl.sandbox.seed import seed as plant
 
     def told(store: str, done: int) -> None:
@@ -163,6 +164,9 @@ def seed(
         faults=faults,
         progress=told,
     )
+    log = hit_log(records=records, seed=seed, now=manifest.seeded_at, faults=faults)
+    manifest = replace(manifest, spike=log.spike)
+    log_file = sandbox.keep("hits.jsonl", log.text)
     file = sandbox.keep("manifest.json", manifest.to_json())
     return _report(
         work,
@@ -170,39 +174,45 @@ def seed(
         summary={
             "records": manifest.records,
             "faults": len(manifest.faults),
+            "log_lines": log.line_count,
             "manifest": str(file),
+            "log": str(log_file),
         },
-        items=list(_seeded(manifest)),
-        sheet=Sheet(
-            headings=("store", "side", "records", "expired", "in progress"),
-            rows=[
-                (
-                    one["store"],
-                    one["side"],
-                    count(one["records"]),
-                    count(one["expired"]),
-                    count(one["in_progress"]),
-                )
-                for one in _seeded(manifest)
-            ],
-            lines=[f"manifest: {file}"],
+        items=list(seeded(manifest)),
+        sheet=seeded_sheet(
+            manifest,
+            f"manifest: {file}",
+            f"log of hits: {log_file}, {count(log.line_count)} lines",
         ),
     )
 
 
-def _seeded(manifest: Manifest) -> list[dict[str, Any]]:
-    return [
-        {
-            "code": "seeded",
-            "store": store,
-            "side": side,
-            "records": one.record_count,
-            "expired": one.expired_count,
-            "in_progress": one.by_status.get("in_progress", 0),
-        }
-        for store, sides in manifest.stores.items()
-        for side, one in sides.items()
-    ]
+def inject(
+    work: Work,
+    fault: Annotated[str, typer.Argument(help="what to inject: flush", metavar="FAULT")],
+    *,
+    name: Name = "default",
+    folder: Folder = None,
+) -> Report:
+    """Inject a fault into the sandbox.
+
+    idemctl sandbox inject flush
+
+    flush: Redis loses every key, in all its databases (FLUSHALL).
+
+    Exit status: 0, 2 no such fault, 5 there is no sandbox, 10 its servers do not run.
+    """
+    from idemctl.sandbox.faults import FAULTS
+
+    if fault not in FAULTS:
+        raise UsageError(f"there is no fault {fault!r}", hint=f"known: {', '.join(FAULTS)}")
+    lost_count = FAULTS[fault](_sandbox(name, folder).redis_url())
+    return _report(
+        work,
+        "sandbox-inject",
+        summary={"fault": fault, "keys": lost_count},
+        lines=[f"{fault}: {count(lost_count)} keys of Redis are gone"],
+    )
 
 
 def _sandbox(name: str, folder: Path | None) -> Sandbox:
@@ -233,9 +243,7 @@ def _status_report(work: Work, command: str, state: SandboxStatus, *lines: str) 
                 (
                     engine,
                     "yes" if one.running else "no",
-                    one.version or "-",
-                    str(one.port or "-"),
-                    str(one.pid or "-"),
+                    *(str(fact or "-") for fact in (one.version, one.port, one.pid)),
                 )
                 for engine, one in servers
             ],

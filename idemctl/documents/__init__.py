@@ -2,10 +2,10 @@
 
 Configuration, policies, layouts and runbooks all come through this door. `read_document`
 takes a file, `parse_document` a text, `read_model` fits a document to a pydantic model,
-`shipped` finds the files that come with idemctl.
+`shipped` finds the files that come with idemctl, and `shipped_text` reads one that is no YAML.
 """
 
-from idemctl.documents.files import read_document, shipped
+from idemctl.documents.files import read_document, shipped, shipped_text
 from idemctl.documents.models import read_model
 from idemctl.documents.places import Document, InvalidDocument, Place, Problem
 from idemctl.documents.reading import parse_document
@@ -19,4 +19,5 @@ __all__ = [
     "read_document",
     "read_model",
     "shipped",
+    "shipped_text",
 ]

@@ -1,4 +1,4 @@
-"""Documents on disk: a person's, and those that come with idemctl."""
+"""Documents on disk: a person's, and what comes with idemctl."""
 
 from __future__ import annotations
 
@@ -67,3 +67,12 @@ def shipped(kind: str) -> list[Traversable]:
         (file for file in folder.iterdir() if file.name.endswith(".yaml")),
         key=lambda file: file.name,
     )
+
+
+def shipped_text(name: str) -> str:
+    """Read a text that comes with idemctl, by its path under the package.
+
+    >>> shipped_text("schemas/own.sql").startswith("--")
+    True
+    """
+    return files("idemctl").joinpath(*name.split("/")).read_text("utf-8")

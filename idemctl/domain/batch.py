@@ -7,10 +7,10 @@ object a record. `record(i)` makes one for what is shown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from idemctl.domain.instants import MISSING, from_micros
-from idemctl.domain.records import Record, Status
+from idemctl.domain.records import Flaw, Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,16 +34,35 @@ class Batch:
     status: NDArray[np.uint8]
     counted_from: NDArray[np.int64]
     """The instant from which a retention counts: mostly the creation."""
+    completed_at: NDArray[np.int64]
     expires_at: NDArray[np.int64]
     key_expires_at: NDArray[np.int64]
     lease_until: NDArray[np.int64]
+    due_at: NDArray[np.int64]
+    """By when work in progress has to be done, where no lease says who is at it."""
     fence: NDArray[np.int64]
     epoch: NDArray[np.int64]
+    response_status: NDArray[np.int64]
+    """The HTTP status of the stored response."""
+    flaw: NDArray[np.uint8]
+    """Why a record is malformed; see `records.Flaw`."""
     size: NDArray[np.int64]
     """Bytes of the value as stored; of the row, for Postgres."""
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def take(self, rows: NDArray[np.intp]) -> Batch:
+        """Give some of the records, in this order."""
+        chosen = rows.tolist()
+        columns: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        taken: dict[str, Any] = {
+            name: [column[row] for row in chosen]
+            if isinstance(column, list | tuple)
+            else column[rows]
+            for name, column in columns.items()
+        }
+        return Batch(**taken)
 
     def record(self, row: int) -> Record:
         """Make the object for one row."""
@@ -58,10 +77,13 @@ class Batch:
             status=Status(int(self.status[row])),
             endpoint=self.endpoints[row] or None,
             fingerprint=self.fingerprints[row] or None,
+            response_status=number(self.response_status),
+            completed_at=from_micros(int(self.completed_at[row])),
             created_at=from_micros(int(self.counted_from[row])),
             expires_at=from_micros(int(self.expires_at[row])),
             key_expires_at=from_micros(int(self.key_expires_at[row])),
             lease_until=from_micros(int(self.lease_until[row])),
             fence=number(self.fence),
             epoch=number(self.epoch),
+            flaw=Flaw(int(self.flaw[row])),
         )

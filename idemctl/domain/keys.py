@@ -37,6 +37,18 @@ def key_fields(key: bytes) -> dict[str, str]:
     return fields
 
 
+def is_text(key: bytes) -> bool:
+    r"""Tell whether a text column could hold these bytes: UTF-8 without NUL.
+
+    >>> is_text("zo\u00eb".encode()), is_text(b"\xff"), is_text(b"a\0b")
+    (True, False, False)
+    """
+    try:
+        return "\0" not in key.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+
+
 def _is_plain(character: str) -> bool:
     return character.isprintable() and ord(character) != _BACKSLASH
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from idemctl.domain.horizons import Provider
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Previously:
@@ -27,6 +29,8 @@ class EndpointPolicy:
     """The label under which the store keeps it, as in `POST /v1/charges`."""
     ttl: timedelta
     previously: Previously | None = None
+    provider: Provider | None = None
+    """Who delivers to it again after a failure; what is owed is the ttl all the same."""
 
     def ttl_owed(self, at: datetime) -> timedelta:
         """Give the ttl that must be honoured at `at`: the longer one while both are owed."""

@@ -46,6 +46,27 @@ class Status(IntEnum):
         return self.name.lower()
 
 
+class Flaw(IntEnum):
+    """Why a record is malformed; the numbers are those of a batch's column."""
+
+    NONE = 0
+    NO_STATUS = 1
+    """It fits no status of its layout, or several."""
+    UNREADABLE = 2
+    """Its value is not what the layout's codec writes."""
+    OTHER_TYPE = 3
+    """The key holds a list, a hash: no string."""
+    TOO_LONG = 4
+    """Its value is longer than any record may be, and was not read."""
+    FOREIGN_NAME = 5
+    """The name of the key is none that the layout writes."""
+
+    @property
+    def label(self) -> str:
+        """The word used in JSON and documentation: `other-type`."""
+        return self.name.lower().replace("_", "-")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One key as one store remembers it; `None` is what the layout cannot see."""
@@ -55,7 +76,9 @@ class Record:
     status: Status
     endpoint: bytes | None = None
     fingerprint: bytes | None = None
+    response_status: int | None = None
     created_at: datetime | None = None
+    completed_at: datetime | None = None
     expires_at: datetime | None = None
     """The stored promise; `None` also when the store says never."""
     key_expires_at: datetime | None = None
@@ -63,3 +86,4 @@ class Record:
     lease_until: datetime | None = None
     fence: int | None = None
     epoch: int | None = None
+    flaw: Flaw = Flaw.NONE

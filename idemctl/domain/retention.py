@@ -116,7 +116,7 @@ def judge(
     batch: Batch, retention: Retention
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
     """Give each record's verdict, the promise that spoke, and when that promise ends."""
-    ends, promises = _promise_ends(batch, retention)
+    ends, promises = promise_ends(batch, retention)
     over = (ends != MISSING) & (ends != FOREVER) & (ends < retention.cutoff_micros)
     endless = (ends == MISSING) | (ends == FOREVER)
     status = batch.status
@@ -168,9 +168,7 @@ def add_tallies(tallies: Iterator[Tally]) -> list[Tally]:
     return [sums[group] for group in sorted(sums)]
 
 
-def _promise_ends(
-    batch: Batch, retention: Retention
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def promise_ends(batch: Batch, retention: Retention) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Compute when the promise made to each record ends, and which promise that is."""
     policy_ends = _counted(batch.counted_from, _policy_ttls(batch, retention))
     if retention.has_stored_expiry:

@@ -7,6 +7,7 @@ recognised. Reading needs nothing but the file. What it leaves out cannot be see
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
@@ -18,11 +19,14 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
+from idemctl.domain.durations import parse_duration
 from idemctl.domain.records import Pattern, Status
 from idemctl.layouts.conditions import Condition, Is, as_text
+from idemctl.layouts.naming import Naming
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
@@ -36,6 +40,15 @@ def _pattern(label: object) -> object:
     raise ValueError("write one of " + ", ".join(one.label for one in Pattern))
 
 
+def _template(text: str) -> str:
+    Naming(text)
+    return text
+
+
+def _duration(given: object) -> object:
+    return parse_duration(given) if isinstance(given, str) else given
+
+
 def _expression(text: str) -> str:
     try:
         compiled = re.compile(text.encode("utf-8"), re.DOTALL)
@@ -46,6 +59,11 @@ def _expression(text: str) -> str:
     return text
 
 
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": "string", "examples": ["24h", "7d", "1h30m"]}),
+]
 LayoutPattern = Annotated[Pattern, BeforeValidator(_pattern)]
 
 
@@ -122,6 +140,15 @@ SideStatus = Annotated[
 """How statuses are told apart, or that nothing but presence is known."""
 
 
+class Due(_Part):
+    """By when work in progress has to be done."""
+
+    field: str
+    """The deadline itself; or, with `within`, the instant at which the work began."""
+    within: Duration | None = None
+    """How long the work may take."""
+
+
 class Side(_Part):
     """What Postgres and Redis layouts share: names of columns, or of JSON members."""
 
@@ -130,6 +157,10 @@ class Side(_Part):
     endpoint: str | None = None
     client: str | None = None
     fingerprint: str | None = None
+    response_status: str | None = None
+    """The HTTP status of the stored response, as a number."""
+    response_headers: str | None = None
+    response_body: str | None = None
     lease: str | None = None
     fence: str | None = None
     epoch: str | None = None
@@ -137,6 +168,10 @@ class Side(_Part):
     """The stored expiry. Without it the promise is `counted_from` plus a ttl."""
     counted_from: str | None = None
     """The instant from which a retention counts: creation, or the end of the work."""
+    completed: str | None = None
+    """The instant at which the work ended, and the record was written for the last time."""
+    due: Due | None = None
+    """For work that no lease bounds: a run, an event to be dispatched."""
     status: SideStatus
     in_progress_means: str = "in progress"
     """What this library's users call it, for explanations."""
@@ -149,6 +184,10 @@ class Child(_Part):
     """Without a schema, it stands in that of its parent, wherever that was found."""
     join: str
     """The column, of one name in both tables, that ties a row to its parent."""
+    step: str | None = None
+    """The column that names a unit of the parent's work, which is done once."""
+    done: Condition | None = None
+    """Which rows tell of a step that was done."""
 
 
 class PostgresLayout(Side):
@@ -174,6 +213,11 @@ class RedisLayout(Side):
     key: Annotated[str, AfterValidator(_expression)]
     """A regular expression for what follows the prefix, with the parts `key`, `scope` and
     `endpoint` by name. A part that is also a member of the value is taken from the value."""
+    name: Annotated[str, AfterValidator(_template)] | None = None
+    """A template for what follows the prefix, by which a record is found from its key:
+    `[{scope}:]{key}`. See `layouts.naming`."""
+    key_field: str | None = None
+    """The member of the value that repeats the key, where there is one."""
     codec: Codec
     unit: Unit = Unit.MILLISECONDS
 

@@ -1,95 +1,51 @@
-"""The hot path: what a store returned, turned into columns through its layout.
-
-Everything here runs once a record, so it works on whole columns, and does the same
-thing to every row.
-"""
+"""The hot path: what Redis returned, turned into columns through its layout."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
 
-from idemctl.domain.batch import Batch
-from idemctl.domain.instants import FOREVER, MISSING, to_micros
-from idemctl.domain.records import Status
-from idemctl.layouts.conditions import as_text, reading
-from idemctl.layouts.model import Codec, Statuses, one_field
+from idemctl.domain.instants import MISSING
+from idemctl.domain.records import Flaw, Status
+from idemctl.layouts.columns import as_bytes, texts
+from idemctl.layouts.model import Codec
+from idemctl.layouts.naming import Naming
+from idemctl.layouts.rows import RowReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from idemctl.domain.batch import Batch
+    from idemctl.layouts.columns import Columns, Members
     from idemctl.layouts.conditions import Row
-    from idemctl.layouts.model import RedisLayout, Side, Unit
+    from idemctl.layouts.model import RedisLayout
 
-    Int64 = NDArray[np.int64]
+Identity = tuple["Sequence[bytes]", "Sequence[bytes]"]
+"""Keys and their scopes."""
 
 _NO_ROW: Row = {}
 
 
-class RowReader:
-    """Reads rows that are mappings: JSON members, or a table's columns."""
+class Decoded:
+    """What some values hold, member by member, and what is wrong with some of them."""
 
-    def __init__(self, side: Side, unit: Unit) -> None:
-        self._side = side
-        self._unit = unit.micros
-        self._status_of = status_reading(side.status)
+    def __init__(self, members: Members, odd: dict[int, Flaw]) -> None:
+        self.members = members
+        self.odd = odd
 
-    def statuses(self, rows: Sequence[Row]) -> NDArray[np.uint8]:
-        """Give each row's status."""
-        status_of = self._status_of
-        return np.fromiter((status_of(row) for row in rows), np.uint8, len(rows))
+    def __len__(self) -> int:
+        return len(self.members)
 
-    def texts(self, rows: Sequence[Row], field: str | None) -> list[bytes]:
-        """Give one field of each row as bytes, empty where it is missing."""
-        if field is None:
-            return [b""] * len(rows)
-        return [as_bytes(row.get(field)) for row in rows]
-
-    def numbers(self, rows: Sequence[Row], field: str | None) -> Int64:
-        """Give one field of each row as a number."""
-        if field is None:
-            return missing(len(rows))
-        return np.fromiter((_number(row.get(field)) for row in rows), np.int64, len(rows))
-
-    def instants(self, rows: Sequence[Row], field: str | None) -> Int64:
-        """Give one field of each row as microseconds."""
-        if field is None:
-            return missing(len(rows))
-        unit = self._unit
-        return np.fromiter((_instant(row.get(field), unit) for row in rows), np.int64, len(rows))
-
-    def read(
-        self,
-        rows: Sequence[Row],
-        *,
-        keys: Sequence[bytes],
-        scopes: Sequence[bytes],
-        endpoints: Sequence[bytes],
-        key_expires_at: Int64,
-        sizes: Int64,
-    ) -> Batch:
-        """Make the batch of rows whose identity is already known."""
-        side = self._side
-        return Batch(
-            keys=keys,
-            scopes=scopes,
-            endpoints=endpoints,
-            fingerprints=self.texts(rows, side.fingerprint),
-            status=self.statuses(rows),
-            counted_from=self.instants(rows, side.counted_from),
-            expires_at=self.instants(rows, side.expires),
-            key_expires_at=key_expires_at,
-            lease_until=self.instants(rows, side.lease),
-            fence=self.numbers(rows, side.fence),
-            epoch=self.numbers(rows, side.epoch),
-            size=sizes,
-        )
+    def join(self, others: Decoded) -> None:
+        """Add more."""
+        self.odd |= {len(self) + at: flaw for at, flaw in others.odd.items()}
+        self.members.join(others.members)
 
 
 class KeyspaceReader:
@@ -97,17 +53,30 @@ class KeyspaceReader:
 
     def __init__(self, layout: RedisLayout, prefix: bytes) -> None:
         self._layout = layout
-        self._rows = RowReader(layout, layout.unit)
+        self._rows = RowReader(layout, layout.unit, layout.key_field)
         self._skip = len(prefix)
-        self._match = re.compile(layout.key.encode("utf-8"), re.DOTALL).fullmatch
+        self._pattern = re.compile(layout.key.encode("utf-8"), re.DOTALL)
+        self._naming = None if layout.name is None else Naming(layout.name, prefix=prefix)
 
     def read(
         self,
         raw_keys: Sequence[bytes],
-        values: Sequence[bytes | None],
-        expiries: Int64,
+        values: Sequence[bytes | Flaw],
+        expiries: NDArray[np.int64],
         *,
-        sizes: Int64,
+        sizes: NDArray[np.int64],
+    ) -> Batch:
+        """Make a batch of values; see `batch`."""
+        return self.batch(raw_keys, self.decoded(values), expiries, sizes=sizes)
+
+    def batch(
+        self,
+        raw_keys: Sequence[bytes],
+        decoded: Decoded,
+        expiries: NDArray[np.int64],
+        *,
+        sizes: NDArray[np.int64],
+        asked: Identity | None = None,
     ) -> Batch:
         """Make a batch.
 
@@ -115,105 +84,127 @@ class KeyspaceReader:
 
         Args:
             raw_keys: whole keys, prefix included.
-            values: the bytes stored; `None` where the key holds another type, or too much.
+            decoded: what their values hold.
             expiries: when Redis removes each key, in microseconds.
             sizes: how many bytes each key holds, also of values that were not read whole.
+            asked: whose records these are, keys and scopes, where that is known; a record
+                whose value says that it is another one's is that other one's.
         """
         layout = self._layout
-        decoded: list[Row | None] = [None if value is None else _NO_ROW for value in values]
-        if layout.codec is Codec.JSON:
-            decoded = [_json_object(value) for value in values]
-        rows = [_NO_ROW if row is None else row for row in decoded]
-        parts = self._parts(raw_keys)
-        batch = self._rows.read(
-            rows,
-            keys=[
-                part["key"] if part else raw[self._skip :]
-                for part, raw in zip(parts, raw_keys, strict=True)
-            ],
-            scopes=self._part(parts, rows, "scope", layout.scope),
-            endpoints=self._part(parts, rows, "endpoint", layout.endpoint),
+        columns, odd = decoded.members.columns(), dict(decoded.odd)
+        endpoints: Sequence[bytes] = [b""] * len(columns)
+        if asked is not None:
+            keys = _said(columns, layout.key_field, asked[0])
+            scopes = _said(columns, layout.scope, asked[1])
+        elif (own := self._own_identity(columns, raw_keys)) is not None:
+            keys, scopes = own
+        else:
+            names = self._names(raw_keys, odd)
+            parts = zip(self._part(names, "key"), raw_keys, strict=True)
+            named = [key or raw[self._skip :] for key, raw in parts], self._part(names, "scope")
+            keys, scopes = self._identity(columns, raw_keys, named)
+            endpoints = self._part(names, "endpoint")
+        batch = self._rows.batch(
+            columns,
+            keys=keys,
+            scopes=scopes,
+            endpoints=_said(columns, layout.endpoint, endpoints),
             key_expires_at=expiries,
             sizes=sizes,
         )
         stored = batch.expires_at
         np.copyto(stored, expiries, where=stored == MISSING)
-        odd = [part is None or row is None for part, row in zip(parts, decoded, strict=True)]
-        batch.status[np.array(odd, dtype=np.bool_)] = Status.MALFORMED
+        for at, flaw in odd.items():
+            batch.status[at] = Status.MALFORMED
+            batch.flaw[at] = flaw
         return batch
 
-    def _parts(self, raw_keys: Sequence[bytes]) -> list[dict[str, bytes] | None]:
-        skip, match = self._skip, self._match
-        found = (match(raw[skip:]) for raw in raw_keys)
-        return [one.groupdict(b"") if one else None for one in found]
+    def decoded(self, values: Sequence[bytes | Flaw]) -> Decoded:
+        """Take values apart: the bytes stored, or why they were not read.
 
-    def _part(
-        self,
-        parts: Sequence[dict[str, bytes] | None],
-        rows: Sequence[Row],
-        name: str,
-        field: str | None,
-    ) -> list[bytes]:
-        """Take a part from the value where the layout names a member, else from the key."""
-        if field is not None:
-            return self._rows.texts(rows, field)
-        return [part.get(name, b"") if part else b"" for part in parts]
+        A few hundred at a time cost least: all that was made for them fits into a cache.
+        """
+        if self._layout.codec is Codec.JSON:
+            with suppress(orjson.JSONDecodeError):
+                plain = self._rows.plain_members(map(orjson.loads, values))  # type: ignore[arg-type] # Else it raises.
+                if plain is not None:
+                    return Decoded(plain, {})
+            rows = [_json_object(value) for value in values]
+        else:
+            rows = [value if isinstance(value, Flaw) else _NO_ROW for value in values]
+        odd = {at: row for at, row in enumerate(rows) if isinstance(row, Flaw)}
+        members = self._rows.members([_NO_ROW if isinstance(row, Flaw) else row for row in rows])
+        return Decoded(members, odd)
+
+    def _names(
+        self, raw_keys: Sequence[bytes], odd: dict[int, Flaw]
+    ) -> list[re.Match[bytes] | None]:
+        """Take the names apart; one that the layout does not write is odd."""
+        match, skip = self._pattern.fullmatch, self._skip
+        names = [match(raw[skip:]) for raw in raw_keys]
+        if None in names:
+            for at, name in enumerate(names):
+                if name is None:
+                    odd.setdefault(at, Flaw.FOREIGN_NAME)
+        return names
+
+    def _part(self, names: Sequence[re.Match[bytes] | None], part: str) -> list[bytes]:
+        """Give a part of each name, empty where it has none."""
+        if part not in self._pattern.groupindex:
+            return [b""] * len(names)
+        return [(name and name[part]) or b"" for name in names]
+
+    def _own_identity(self, columns: Columns, raw_keys: Sequence[bytes]) -> Identity | None:
+        """Take keys and scopes from the values, where every name is the one that they write.
+
+        So it is nearly always, and no name has to be taken apart then.
+        """
+        key, scope = self._layout.key_field, self._layout.scope
+        named_endpoint = "endpoint" in self._pattern.groupindex
+        if self._naming is None or key is None or scope is None or named_endpoint:
+            return None
+        said = columns.values
+        if set(map(type, said[key])) | set(map(type, said[scope])) != {str}:
+            return None
+        keys, scopes = texts(said[key]), texts(said[scope])
+        is_theirs = all(keys) and self._naming.names(keys, scopes) == raw_keys
+        return (keys, scopes) if is_theirs else None
+
+    def _identity(self, columns: Columns, raw_keys: Sequence[bytes], named: Identity) -> Identity:
+        """Take key and scope from the value, where the name agrees, and else from the name.
+
+        `a:b` is key `b` of scope `a`, or key `a:b` without one: the value tells. But a value
+        that was written under another name than its own says nothing about this one.
+        """
+        layout = self._layout
+        keys = _said(columns, layout.key_field, named[0])
+        scopes = _said(columns, layout.scope, named[1])
+        if self._naming is None or layout.key_field is None:
+            return keys, scopes
+        own = self._naming.names(keys, scopes)
+        agrees = [one == other for one, other in zip(own, raw_keys, strict=True)]
+        return (
+            [a if agree else b for a, b, agree in zip(keys, named[0], agrees, strict=True)],
+            [a if agree else b for a, b, agree in zip(scopes, named[1], agrees, strict=True)],
+        )
 
 
-def status_reading(status: Statuses | str) -> Callable[[Row], int]:
-    """Turn the conditions of a layout into a function from row to status."""
-    if not isinstance(status, Statuses):
-        return lambda _row: int(Status.UNKNOWN)
-    malformed = int(Status.MALFORMED)
-    by_value = one_field(status)
-    if by_value is not None:
-        # Nearly every layout tells statuses apart by one field's value: one look-up then.
-        field, values = by_value
-
-        def status_by_value(row: Row) -> int:
-            text = as_text(row.get(field))
-            return malformed if text is None else int(values.get(text, malformed))
-
-        return status_by_value
-    tests = [(int(status), reading(condition)) for status, condition in status.conditions()]
-
-    def status_of(row: Row) -> int:
-        held = [status for status, test in tests if test(row)]
-        return held[0] if len(held) == 1 else malformed
-
-    return status_of
+def _said(columns: Columns, field: str | None, otherwise: Sequence[bytes]) -> Sequence[bytes]:
+    """Take a part from the value where the layout names a member and the value has it."""
+    if field is None:
+        return otherwise
+    values = columns.values[field]
+    if None not in values:
+        return texts(values)
+    said = zip(values, otherwise, strict=True)
+    return [other if value is None else as_bytes(value) for value, other in said]
 
 
-def missing(count: int) -> Int64:
-    """Make a column of what a layout does not store."""
-    return np.full(count, MISSING, np.int64)
-
-
-def as_bytes(value: object) -> bytes:
-    """Give a field's value as bytes; empty for a missing one."""
-    if type(value) is str:
-        return value.encode("utf-8", errors="surrogateescape")
-    if value is None:
-        return b""
-    return value if isinstance(value, bytes) else str(as_text(value)).encode("utf-8")
-
-
-def _json_object(value: bytes | None) -> Row | None:
-    if value is None:
-        return None
+def _json_object(value: bytes | Flaw) -> Row | Flaw:
+    if isinstance(value, Flaw):
+        return value
     try:
         document = orjson.loads(value)
     except orjson.JSONDecodeError:
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _number(value: object) -> int:
-    return value if type(value) is int and MISSING < value < FOREVER else MISSING
-
-
-def _instant(value: object, unit: int) -> int:
-    if type(value) is int:
-        micros = value * unit
-        return micros if MISSING < micros < FOREVER else FOREVER
-    return to_micros(value) if isinstance(value, datetime) else MISSING
+        return Flaw.UNREADABLE
+    return document if isinstance(document, dict) else Flaw.UNREADABLE

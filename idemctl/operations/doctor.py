@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.ports import Description, Store
+    from idemctl.stores.answers import Description
+    from idemctl.stores.ports import Store
 
 _MOST_SKEW = timedelta(seconds=2)
 

@@ -19,7 +19,7 @@ from idemctl.errors import ExitStatus, IdemctlError, worst
 from idemctl.run.fitness import refuse_blindness, refuse_unfit
 from idemctl.run.run import Stopped
 from idemctl.run.shards import ShardedWalk
-from idemctl.stores.ports import WHOLE
+from idemctl.stores.answers import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.ports import Opens, Shard, Store
+    from idemctl.stores.answers import Shard
+    from idemctl.stores.ports import Opens, Store
 
 _TROUBLES_TO_GIVE_UP = 20
 _ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
@@ -176,7 +177,7 @@ def _walk(
     total, why, failure = Collection(), WhyStopped.DONE, None
     troubles = 0
     sharded = None
-    steps: ShardedWalk | Generator[Chunk]
+    steps: ShardedWalk[Chunk] | Generator[Chunk]
     if options.workers > 1:
         task = ShardTask(collected.target.opens, retention, options.apply)
         steps = sharded = ShardedWalk(task, options.workers, run.pace_name, watch=run.checkpoint)
@@ -208,7 +209,7 @@ def _walk(
     )
 
 
-def _settled(steps: ShardedWalk | Generator[Chunk]) -> IdemctlError | None:
+def _settled(steps: ShardedWalk[Chunk] | Generator[Chunk]) -> IdemctlError | None:
     """Let a walk that ends early finish what it owes, and hear whether it could."""
     try:
         steps.close()
@@ -218,7 +219,7 @@ def _settled(steps: ShardedWalk | Generator[Chunk]) -> IdemctlError | None:
 
 
 def _end(
-    sharded: ShardedWalk, collected: Collected, total: Collection, run: Run
+    sharded: ShardedWalk[Chunk], collected: Collected, total: Collection, run: Run
 ) -> tuple[Collection, IdemctlError | None]:
     """Let every worker finish its batch, and count it: nothing works on without the lock."""
     sharded.ask_to_stop()

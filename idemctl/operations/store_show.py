@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.ports import Description
+    from idemctl.stores.answers import Description
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from idemctl.errors import Denied, Refused, Unreachable
 
 if TYPE_CHECKING:
-    from idemctl.stores.ports import Description
+    from idemctl.stores.answers import Description
 
 
 def refuse_blindness(description: Description) -> None:
@@ -20,6 +20,19 @@ def refuse_blindness(description: Description) -> None:
         raise Unreachable(
             f"{description.place}: cannot judge: {description.hides_rows}",
             hint="use a role that sees every row, or ask for BYPASSRLS",
+        )
+
+
+def refuse_replica(description: Description) -> None:
+    """Refuse to compare a store that may not have heard yet of what the other one has.
+
+    Raises:
+        Unreachable: this server is a replica.
+    """
+    if description.is_replica:
+        raise Unreachable(
+            f"{description.place}: cannot judge: this server is a replica, and may be behind",
+            hint="connect to the primary",
         )
 
 

@@ -99,6 +99,18 @@ class Run:
         self.stop.wait(rest)
         self._answer()
 
+    def rest(self, length: timedelta) -> None:
+        """Wait for something that takes its time, whatever the pace.
+
+        Raises:
+            Stopped: as `checkpoint` does.
+        """
+        self._answer()
+        left = self._left()
+        seconds = length.total_seconds()
+        self.stop.wait(seconds if left is None else max(min(seconds, left), 0.0))
+        self._answer()
+
     @contextmanager
     def holding(self, lock: Lock) -> Iterator[None]:
         """Watch a lock for the length of the block, and give it back at its end."""

@@ -12,28 +12,46 @@ import multiprocessing
 import threading
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.errors import ExitStatus, IdemctlError
+from idemctl.run.collector import collect_rarely
 from idemctl.run.run import Run, Stopped
 from idemctl.run.stop import held_signals
-from idemctl.stores.ports import Shard
+from idemctl.stores.answers import Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+    from datetime import timedelta
 
-    from idemctl.domain.collection import Chunk
     from idemctl.run.pace import PaceName
 
 _WATCH_SECONDS = 0.5
 _PATIENCE_SECONDS = 5.0
 
 
-class Task(Protocol):
+class Step(Protocol):
+    """What a worker tells of one step."""
+
+    @property
+    def took(self) -> timedelta:
+        """How long it took."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """How much was done, by which steps of different size compare."""
+        ...
+
+
+Done_co = TypeVar("Done_co", bound=Step, covariant=True)
+
+
+class Task(Protocol[Done_co]):
     """Work on one shard; must survive pickling, for it is carried to another process."""
 
-    def steps(self, shard: Shard) -> Generator[Chunk]:
+    def steps(self, shard: Shard) -> Generator[Done_co]:
         """Open what is needed and do the work, a step at a time."""
         ...
 
@@ -44,11 +62,11 @@ class WorkerLost(IdemctlError):
     status = ExitStatus.PARTIAL
 
 
-class ShardedWalk:
+class ShardedWalk(Generic[Done_co]):
     """The steps of all shards, in the order in which they were done."""
 
     def __init__(
-        self, task: Task, count: int, pace: PaceName, *, watch: Callable[[], None]
+        self, task: Task[Done_co], count: int, pace: PaceName, *, watch: Callable[[], None]
     ) -> None:
         """Start the children.
 
@@ -76,7 +94,7 @@ class ShardedWalk:
                 self._pipes.append(ours)
                 self._children.append(child)
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Done_co]:
         """Yield steps until every child has ended.
 
         Raises:
@@ -128,7 +146,8 @@ class ShardedWalk:
                 child.join()
 
 
-def _work(task: Task, shard: Shard, pace: PaceName, pipe: Connection) -> None:
+def _work(task: Task[Step], shard: Shard, pace: PaceName, pipe: Connection) -> None:
+    collect_rarely()
     run = Run(verb="shard", pace_name=pace)
     threading.Thread(target=_listen, args=(pipe, run), daemon=True).start()
     try:

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from idemctl.domain.policies import Policies
+from idemctl.domain.sight import Engine
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from idemctl.domain.sight import Sight
+    from idemctl.errors import Unsupported
+    from idemctl.layouts.transcript import Transcript
     from idemctl.stores.ports import Opens
 
 
@@ -26,3 +30,25 @@ class Target:
     """Whether the store removes expired records itself: there is nothing to collect."""
     in_progress_means: str = "in progress"
     """What the application's people call it."""
+    engine: Engine = Engine.POSTGRES
+    sight: frozenset[Sight] = frozenset()
+    """What its records show, read through its layout."""
+    keeps_for: timedelta | None = None
+    """How long a key stays in Redis after it was written, by the configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A Postgres table and a Redis keyspace that hold the same keys."""
+
+    store: str
+    postgres: Target
+    redis: Target
+    redis_ttl: timedelta | None
+    """How long a record stays in Redis after it was written there."""
+    write_order: str
+    """`postgres-first`, `redis-first` or `unknown`: which the application writes first."""
+    transcript: Transcript | Unsupported
+    """How twins are written, or why they cannot be."""
+    on_redis_miss: str
+    """`postgres`, `proceed` or `unknown`: where it looks when Redis knows no such key."""

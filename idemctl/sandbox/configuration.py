@@ -11,6 +11,7 @@ stores:
     write_order: postgres-first
     on_redis_miss: postgres
     ttl: 7d
+    logs: {files: [hits.jsonl]}
   webhooks:
     postgres: {dsn_env: DATABASE_URL, layout: bare, table: public.seen_events}
     redis: {url_env: REDIS_URL, layout: bare, prefix: "seen:", ttl: 24h}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -37,6 +37,17 @@ def _duration(given: Any) -> timedelta:
         return parse_duration(given)
     unit = f", such as {given}s" if type(given) is int and given > 0 else ", such as 24h"
     raise ValueError(f"a duration is text with a unit{unit}")
+
+
+def _day(given: Any) -> Any:
+    # Pydantic would take a number for seconds since 1970.
+    try:
+        day = date.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        day = None
+    if not isinstance(day, date) or day == date.max:
+        raise ValueError("is a day, such as 2026-12-06")
+    return day
 
 
 def _store_name(given: str) -> str:
@@ -95,9 +106,11 @@ Duration = Annotated[
     BeforeValidator(_duration),
     WithJsonSchema({"type": "string", "examples": ["24h", "7d", "1h30m"]}),
 ]
+Day = Annotated[date, BeforeValidator(_day)]
 StoreName = Annotated[str, AfterValidator(_store_name)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Table = Annotated[str, AfterValidator(_table)]
+Name = Annotated[str, Field(min_length=1)]
 AnchoredPath = Annotated[Path, AfterValidator(_anchored)]
 Layout = Annotated[str, Field(min_length=1), AfterValidator(_layout)]
 
@@ -134,6 +147,37 @@ class RedisSettings(BaseModel):
     """How long a record stays in Redis after it was written there."""
 
 
+class LogFields(BaseModel):
+    """What the fields of a log of hits are called there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    at: Name = "at"
+    """When: ISO 8601 with an offset, or seconds or milliseconds since 1970."""
+    endpoint: Name = "endpoint"
+    client: Name = "client"
+    key: Name = "key"
+    outcome: Name = "outcome"
+    """`created`, `replay`, `conflict` or `mismatch`."""
+
+    @model_validator(mode="after")
+    def _are_different(self) -> LogFields:
+        names = list(self.model_dump().values())
+        if len({name.casefold() for name in names}) < len(names):
+            raise ValueError("two fields cannot have the same name, not even in other letters")
+        return self
+
+
+class LogSettings(BaseModel):
+    """What the application wrote about keyed requests, a JSON object a line."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: Annotated[list[AnchoredPath], Field(min_length=1)]
+    """Paths, also with `*`; what ends in `.gz` is read as such."""
+    fields: LogFields = LogFields()
+
+
 class StoreSettings(BaseModel):
     """A store, or a pair: one table, one keyspace, or both with the same keys."""
 
@@ -148,6 +192,7 @@ class StoreSettings(BaseModel):
     ttl: Duration | None = None
     """How long a record is kept where neither it nor a policy says."""
     policies: AnchoredPath | None = None
+    logs: LogSettings | None = None
     protected: bool = False
     """Production: mild confirmations become severe ones."""
 

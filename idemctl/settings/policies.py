@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from idemctl.documents import read_document, read_model
 from idemctl.domain.policies import EndpointPolicy, Policies, Previously
-from idemctl.settings.model import Duration
+from idemctl.settings.model import Day, Duration
+from idemctl.settings.providers import find_provider
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def _day(given: Any) -> Any:
-    # Pydantic would take a number for seconds since 1970.
-    try:
-        day = date.fromisoformat(given) if isinstance(given, str) else given
-    except ValueError:
-        day = None
-    if not isinstance(day, date) or day == date.max:
-        raise ValueError("is a day, such as 2026-12-06")
-    return day
+    from idemctl.documents import Document
 
 
 def _storable(endpoint: str) -> str:
@@ -32,11 +24,16 @@ def _storable(endpoint: str) -> str:
     return endpoint
 
 
+def _provided(name: str) -> str:
+    find_provider(name)
+    return name
+
+
 class _Previously(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     ttl: Duration
-    until: Annotated[date, BeforeValidator(_day)]
+    until: Day
 
 
 class _Endpoint(BaseModel):
@@ -45,6 +42,7 @@ class _Endpoint(BaseModel):
     endpoint: Annotated[str, Field(min_length=1), AfterValidator(_storable)]
     ttl: Duration
     previously: _Previously | None = None
+    provider: Annotated[str, AfterValidator(_provided)] | None = None
 
 
 def _named_once(endpoints: list[_Endpoint]) -> list[_Endpoint]:
@@ -69,7 +67,16 @@ def read_policies(file: Path) -> Policies:
     Raises:
         ConfigError: it cannot be read, or is invalid, with the place.
     """
-    model = read_model(read_document(file), _PolicyFile)
+    return policies_in(read_document(file))
+
+
+def policies_in(document: Document) -> Policies:
+    """Give what a policy file promises; its endpoints keep the order of the document.
+
+    Raises:
+        InvalidDocument: it is no valid policy file, with a problem for each thing wrong.
+    """
+    model = read_model(document, _PolicyFile)
     return Policies(endpoints={one.endpoint: _policy(one) for one in model.endpoints})
 
 
@@ -79,4 +86,9 @@ def _policy(given: _Endpoint) -> EndpointPolicy:
         # The day named is owed whole: a promise ends with it, not before it.
         midnight = datetime.combine(given.previously.until, datetime.min.time(), UTC)
         previously = Previously(ttl=given.previously.ttl, until=midnight + timedelta(days=1))
-    return EndpointPolicy(endpoint=given.endpoint, ttl=given.ttl, previously=previously)
+    return EndpointPolicy(
+        endpoint=given.endpoint,
+        ttl=given.ttl,
+        previously=previously,
+        provider=None if given.provider is None else find_provider(given.provider),
+    )

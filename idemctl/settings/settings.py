@@ -70,6 +70,22 @@ class Settings:
                 )
         return {name: self.stores[name] for name in self.asked or self.stores}
 
+    def policy_files(self) -> list[Path]:
+        """List the policy files of the chosen stores, each once.
+
+        Raises:
+            ConfigError: none of them names one.
+        """
+        chosen = self.chosen()
+        named = [store.policies for store in chosen.values() if store.policies is not None]
+        if not named:
+            raise ConfigError(
+                f"no policy file to check: none is named by {', '.join(chosen)}",
+                hint="give one, as in `idemctl policy check policies.yaml`, "
+                "or add policies: FILE to a store",
+            )
+        return list(dict.fromkeys(named))
+
     def postgres_dsn(self, store: str, *, direct: bool = False) -> Secret:
         """Give the DSN of a store's Postgres; empty when libpq's own variables name it.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from typing import TYPE_CHECKING, BinaryIO
 
 from idemctl.errors import ConfigError
 
@@ -35,13 +36,10 @@ class StateFolder:
         """
         file = self.root / name
         try:
-            self.root.parent.mkdir(parents=True, exist_ok=True)
-            # One by one: the mode is given to the last folder only.
-            for folder in (self.root, file.parent):
-                folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+            self._make_folder(file.parent)
             _append(file, line + b"\n")
         except OSError as error:
-            raise self._unusable(error) from None
+            raise self.unusable(error) from None
 
     def lines(self, name: str) -> list[bytes]:
         """Read all whole lines; none where nothing was written yet."""
@@ -50,11 +48,30 @@ class StateFolder:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise self._unusable(error) from None
+            raise self.unusable(error) from None
         # A last line without its end was cut off by a crash: it says nothing for sure.
         return content.split(b"\n")[:-1]
 
-    def _unusable(self, error: OSError) -> ConfigError:
+    def scratch(self) -> BinaryIO:
+        """Open a file that only this process sees, and that is gone when it is closed.
+
+        Raises:
+            ConfigError: the folder cannot be written.
+        """
+        try:
+            self._make_folder()
+            return tempfile.TemporaryFile(dir=self.root)
+        except OSError as error:
+            raise self.unusable(error) from None
+
+    def _make_folder(self, *more: Path) -> None:
+        self.root.parent.mkdir(parents=True, exist_ok=True)
+        # One by one: the mode is given to the last folder only.
+        for folder in (self.root, *more):
+            folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+
+    def unusable(self, error: OSError) -> ConfigError:
+        """Say what is wrong with the folder, for what the operating system said."""
         return ConfigError(
             f"state folder {self.root}: {error.strerror or error}",
             hint="set state.folder in idemctl.yaml, or IDEMCTL_STATE, to a folder of this user",

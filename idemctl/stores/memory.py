@@ -9,29 +9,37 @@ from __future__ import annotations
 import time
 import zlib
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
 from idemctl.domain.collection import Chunk
+from idemctl.domain.incident import Account
 from idemctl.domain.instants import from_micros
 from idemctl.domain.retention import Verdict, judge, tally
-from idemctl.errors import Locked
+from idemctl.domain.spread import spread
+from idemctl.errors import Locked, Unsupported
+from idemctl.layouts.columns import as_bytes, missing
 from idemctl.layouts.model import Unit
-from idemctl.layouts.reading import RowReader, as_bytes, missing
-from idemctl.stores.ports import WHOLE, Description
+from idemctl.layouts.rows import RowReader
+from idemctl.stores.answers import WHOLE, Description, Found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from datetime import datetime
+
+    from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.stores.ports import Shard
+    from idemctl.layouts.transcript import Transcript
+    from idemctl.stores.answers import Shard, Wanted
 
 Row = dict[str, Any]
+
+_WITHOUT_TWIN = Unsupported("memory: a table in memory has no twin")
 
 
 class MemoryStore:
@@ -48,6 +56,7 @@ class MemoryStore:
         self.rows = rows
         self.held: set[bytes] = set()
         """Keys of rows that another session holds."""
+        self.past = Account()
         self._layout = layout
         self._clock = clock
         self._batch_size = batch_size
@@ -83,6 +92,60 @@ class MemoryStore:
         """See `Scans.scan`."""
         for rows in self._batches(shard):
             yield self._read(rows)
+
+    def sample(self) -> Iterator[Batch]:
+        """See `Samples.sample`."""
+        rows = [self.rows[at] for at in spread(len(self.rows))]
+        for at in range(0, len(rows), self._batch_size):
+            yield self._read(rows[at : at + self._batch_size])
+
+    def repeated_steps(self, shard: Shard = WHOLE) -> Never:
+        """Refuse: see `Inspects.repeated_steps`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del shard
+        raise Unsupported("memory: no rows hang on these", hint="steps are looked at in Postgres")
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        """See `LooksUp.look_up`."""
+        for keys, scopes in wanted:
+            places = {who: at for at, who in enumerate(zip(keys, scopes, strict=True))}
+            whole = self._read(self.rows)
+            owners = zip(whole.keys, whole.scopes, strict=True)
+            known = [(row, places[who]) for row, who in enumerate(owners) if who in places]
+            rows, at = np.array(known, np.intp).reshape(len(known), 2).T
+            yield Found(batch=whole.take(rows), at=at)
+
+    def hold(
+        self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
+    ) -> Never:
+        """Refuse: see `Holds.hold`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del transcript, written_after, shard
+        raise _WITHOUT_TWIN
+
+    def hold_keys(self, transcript: Transcript, wanted: Wanted) -> Never:
+        """Refuse: see `Holds.hold_keys`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del transcript, wanted
+        raise _WITHOUT_TWIN
+
+    def fill(self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]) -> Never:
+        """Refuse: see `Fills.fill`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del wanted, values, until
+        raise _WITHOUT_TWIN
 
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""
@@ -123,6 +186,10 @@ class MemoryStore:
             verdicts, _, ends = judge(batch, retention)
             over += ends[verdicts == Verdict.EXPIRED].tolist()
         return from_micros(min(over)) if over else None
+
+    def account(self) -> Account:
+        """See `Accounts.account`."""
+        return self.past
 
     def lock(self, purpose: str) -> MemoryLock:
         """See `Locks.lock`."""

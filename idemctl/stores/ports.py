@@ -10,64 +10,25 @@ cannot be judged), `Denied` (credentials or rights) and `ConfigError` (no such t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from idemctl.stores.answers import WHOLE
+
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
     from idemctl.domain.collection import Chunk
+    from idemctl.domain.incident import Account
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """One of `count` disjoint parts of a store, which together are the whole."""
-
-    index: int = 0
-    count: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.index}/{self.count}"
-
-
-WHOLE = Shard()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Right:
-    """A privilege that some command needs."""
-
-    name: str
-    granted: bool
-    needed_for: str
-    grant: str
-    """The statement that an administrator types to give it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """What a store says of itself."""
-
-    product: str
-    """`PostgreSQL`, `Redis`, `Valkey` or `memory`."""
-    version: str
-    supported: bool
-    """Whether the version is at or above the floor."""
-    place: str
-    """The table or the prefix, as idemctl names it in every output."""
-    user: str
-    is_replica: bool
-    row_estimate: int | None
-    """About how many records; `None` where the store keeps no such number."""
-    hides_rows: str | None = None
-    """Why some records may be invisible to this user, when they may."""
-    drags: tuple[str, ...] = ()
-    """Other tables whose rows a deletion here would delete or change, unasked."""
-    rights: tuple[Right, ...] = ()
+    from idemctl.layouts.transcript import Transcript
+    from idemctl.stores.answers import Description, Found, Held, Shard, Wanted
 
 
 class Describes(Protocol):
@@ -94,6 +55,92 @@ class Scans(Protocol):
         ...
 
 
+class Samples(Protocol):
+    """Streams some records first that stand for all."""
+
+    def sample(self) -> Iterator[Batch]:
+        """Read the records from everywhere in the store; who has enough stops reading.
+
+        However early that is, records of every age were among them. Who reads to the end has
+        seen what a scan shows.
+        """
+        ...
+
+
+class Accounts(Protocol):
+    """Knows of its own past: a Redis server."""
+
+    def account(self) -> Account:
+        """Ask the server what it counted since it started.
+
+        Raises:
+            Unsupported: this kind of store keeps no such count.
+        """
+        ...
+
+
+class LooksUp(Protocol):
+    """Finds the records of given keys."""
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        """Answer one request after another; the next may be taken before the last is answered.
+
+        A key that no record of this store can have is not found. A record whose own key is
+        another one than the name under which it was found says so in its batch.
+
+        Raises:
+            Unsupported: the layout does not say under which name a key lies.
+        """
+        ...
+
+
+class Holds(Protocol):
+    """Keeps rows as they are while their twins are written: a table opened for writing."""
+
+    def hold(
+        self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
+    ) -> Generator[Held | None]:
+        """Hold the rows of one shard, some at a time: those that it yields, until it is resumed.
+
+        It yields `None` when they are free again, and nothing is held: the time to rest.
+        Rows that somebody else has locked are left out. Steps may be empty.
+
+        Args:
+            transcript: how twins are written.
+            written_after: no older row is held.
+            shard: which part.
+        """
+        ...
+
+    def hold_keys(self, transcript: Transcript, wanted: Wanted) -> AbstractContextManager[Held]:
+        """Hold the rows of some keys for the length of the block."""
+        ...
+
+
+class Fills(Protocol):
+    """Writes twins where there are none: a Redis keyspace that was opened for writing."""
+
+    def fill(
+        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Write what is absent, and say which were; what is there stays as it is.
+
+        Meant to be called while the rows in Postgres are held: it waits a second for the
+        server, and no longer.
+
+        Args:
+            wanted: whose twins.
+            values: what each holds.
+            until: when each ends, in microseconds by this store's own clock; rounded down to
+                the millisecond.
+
+        Raises:
+            Unsupported: the layout does not say under which name a key lies.
+            Unreachable: some may be written and others not.
+        """
+        ...
+
+
 class Collects(Protocol):
     """Finds and deletes expired records, a small committed batch at a time."""
 
@@ -113,6 +160,20 @@ class Collects(Protocol):
         """Find when the earliest promise that is over ended; `None` when none is.
 
         Asked when a walk left something behind, to tell a late run from a backlog.
+        """
+        ...
+
+
+class Inspects(Protocol):
+    """Looks into the rows that hang on records: the steps of a run."""
+
+    def repeated_steps(self, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """Find the records of one shard with a step that was done more than once.
+
+        Batches may be empty, for the caller's pace.
+
+        Raises:
+            Unsupported: the layout says nothing of steps.
         """
         ...
 
@@ -150,7 +211,20 @@ class Closes(Protocol):
         ...
 
 
-class Store(Describes, Scans, Collects, Locks, Closes, Protocol):
+class Store(
+    Describes,
+    Scans,
+    Samples,
+    LooksUp,
+    Inspects,
+    Holds,
+    Fills,
+    Collects,
+    Accounts,
+    Locks,
+    Closes,
+    Protocol,
+):
     """One Postgres table or Redis keyspace, read through one layout."""
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from idemctl.cli.main import main
-from idemctl.sandbox.seed.postgres import SCHEMA_FILE
+from idemctl.sandbox.seed.postgres import schema
 from idemctl.settings.policies import read_policies
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_gc_keeps_a_record_for_as_long_as_the_policy_promises(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    connection.execute(SCHEMA_FILE.read_bytes())
+    connection.execute(schema())
     rows = [
         ("six days old", "POST /v1/charges", "6 days"),
         ("eight days old", "POST /v1/charges", "8 days"),

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+import redis
 from psycopg import sql
 
 import idemctl
 from idemctl.sandbox.seed import seed
-from idemctl.sandbox.seed.postgres import SCHEMA_FILE
+from idemctl.sandbox.seed.postgres import schema
+from tests.cli.pairs import Pairs
 from tests.cli.places import PAYMENTS, POSTGRES_ONLY, Database, Place
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ def seeded_template(databases: Databases, sandbox: Sandbox) -> str:
 def large_template(databases: Databases) -> str:
     name = databases.create()
     with psycopg.connect(databases.dsn(name), autocommit=True) as connection:
-        connection.execute(SCHEMA_FILE.read_bytes())
+        connection.execute(schema())
         connection.execute(_LARGE)
         connection.execute("VACUUM ANALYZE processed_events")
     return name
@@ -153,6 +155,20 @@ def seeded(databases: Databases, seeded_template: str, place: Place) -> Iterator
 def large(databases: Databases, large_template: str, place: Place) -> Iterator[Database]:
     """Forty thousand payments, of which seven in ten are expired."""
     yield from _copy(databases, large_template, place, PAYMENTS)
+
+
+@pytest.fixture
+def pairs(place: Place, dsn: str, redis_url: str) -> Iterator[Pairs]:
+    """The sandbox's stores, whole and healthy, with everything in place to lose some of it."""
+    with (
+        psycopg.connect(dsn, autocommit=True) as connection,
+        redis.Redis.from_url(redis_url) as client,
+    ):
+        made = Pairs(
+            place=place, dsn=dsn, redis_url=redis_url, connection=connection, client=client
+        )
+        made.seed()
+        yield made
 
 
 @pytest.fixture

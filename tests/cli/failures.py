@@ -103,9 +103,9 @@ CASES = {
         hint="see idemctl gc --help",
     ),
     "unknown-command": Case(
-        words=("reconsile",),
+        words=("harmonise",),
         status=ExitStatus.USAGE,
-        says="No such command 'reconsile'.",
+        says="No such command 'harmonise'.",
         hint="see idemctl --help",
     ),
     "unknown-command-of-a-group": Case(

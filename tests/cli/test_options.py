@@ -26,8 +26,8 @@ SHARED = {
 WITHOUT_VARIABLE = {
     # Settings read these two themselves, from IDEMCTL_CONFIG and IDEMCTL_STORE.
     *("config", "store"),
-    # It consents.
-    "apply",
+    # They consent.
+    *("apply", "yes", "confirm"),
     # They choose what runs, and where: never by accident.
     *("folder", "postgres_bin", "redis_bin", "faults"),
     "help",
@@ -45,7 +45,9 @@ def commands() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", commands())
 def test_every_command_takes_the_options_of_all(name: str) -> None:
-    options = {one.name: one for one in commands()[name].params}
+    # Arguments are told in the text of the command, and have no variable.
+    params = commands()[name].params
+    options = {one.name: one for one in params if one.param_type_name == "option"}
     assert set(SHARED) <= set(options)
     for option in options.values():
         by_rule = f"IDEMCTL_{option.name.upper()}"

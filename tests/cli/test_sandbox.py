@@ -56,6 +56,10 @@ def test_a_sandbox_comes_up_is_seeded_and_leaves_nothing(place: Place, home: Pat
     assert seeded.summary["records"] == manifest["records"]
     assert seeded.summary["faults"] == len(manifest["faults"]) > 0
     assert (home / "manifest.json").stat().st_mode & 0o777 == 0o600
+    log = home / "hits.jsonl"
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert seeded.summary["log_lines"] == len(log.read_text("utf-8").splitlines())
+    assert manifest["spike"]["client"] in log.read_text("utf-8")
 
     env = place.main("sandbox", "env", *here)
     for name in ("idemctl", "redis"):

@@ -54,8 +54,12 @@ def batch_of(
         expires_at=np.array(expires_at, np.int64),
         key_expires_at=none,
         lease_until=none,
+        due_at=none,
         fence=none,
         epoch=none,
+        completed_at=none,
+        response_status=none,
+        flaw=np.zeros(count, np.uint8),
         size=none,
     )
 

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idemctl.domain.instants import FOREVER, MISSING, to_micros
-from idemctl.domain.records import Status
+from idemctl.domain.records import Flaw, Status
+from idemctl.layouts.columns import as_bytes, missing
 from idemctl.layouts.model import Unit
-from idemctl.layouts.reading import KeyspaceReader, RowReader, as_bytes, missing
+from idemctl.layouts.reading import KeyspaceReader
+from idemctl.layouts.rows import RowReader
 from tests.stores.worlds import CATALOGUE, LAYOUTS
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def keyspace(name: str) -> RedisLayout:
     return layout
 
 
-def read(name: str, *pairs: tuple[bytes, bytes | None], expiry: int = MISSING) -> Batch:
+def read(name: str, *pairs: tuple[bytes, bytes | Flaw], expiry: int = MISSING) -> Batch:
     layout = keyspace(name)
     keys = [layout.prefix.encode() + key for key, _ in pairs]
     return KeyspaceReader(layout, layout.prefix.encode()).read(
@@ -67,9 +69,9 @@ def value(**members: Any) -> bytes:
     ],
 )
 def test_an_instant_is_read_in_its_unit(written: object, unit: Unit, micros: int) -> None:
-    reader = RowReader(LAYOUTS["reference"], unit)
-    assert reader.instants([{"at": written}, {}], "at").tolist() == [micros, MISSING]
-    assert reader.instants([{"at": written}], None).tolist() == [MISSING]
+    columns = RowReader(LAYOUTS["reference"], unit, "at").columns([{"at": written}, {}])
+    assert columns.instants("at", unit.micros).tolist() == [micros, MISSING]
+    assert columns.instants(None, unit.micros).tolist() == [MISSING, MISSING]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +88,8 @@ def test_an_instant_is_read_in_its_unit(written: object, unit: Unit, micros: int
     ],
 )
 def test_a_number_is_read_exactly_or_not_at_all(written: object, number: int) -> None:
-    reader = RowReader(LAYOUTS["reference"], Unit.SECONDS)
-    assert reader.numbers([{"fence": written}], "fence").tolist() == [number]
+    columns = RowReader(LAYOUTS["reference"], Unit.SECONDS).columns([{"fence": written}])
+    assert columns.numbers("fence").tolist() == [number]
 
 
 @pytest.mark.parametrize(
@@ -151,9 +153,9 @@ def test_a_redis_record_is_read_from_key_and_value() -> None:
 @pytest.mark.parametrize(
     "odd",
     [b"", b"{", b"1", b"[]", b"null", b'"completed"', b"\xff\xfe", b'{"status": "done"}',
-     b'{"status": null}', b"{}", b'{"status": ["completed"]}', None],
+     b'{"status": null}', b"{}", b'{"status": ["completed"]}', Flaw.OTHER_TYPE],
 )  # fmt: skip
-def test_a_value_that_is_no_record_is_malformed_and_keeps_its_key(odd: bytes | None) -> None:
+def test_a_value_that_is_no_record_is_malformed_and_keeps_its_key(odd: bytes | Flaw) -> None:
     batch = read("reference", (b"good", value()), (b"odd", odd))
     assert batch.status.tolist() == [Status.COMPLETED, Status.MALFORMED]
     assert list(batch.keys) == [b"good", b"odd"]
@@ -167,7 +169,7 @@ def test_a_key_that_fits_no_expression_is_malformed_and_shown_whole() -> None:
 
 
 def test_of_a_flag_only_presence_is_known_whatever_it_holds() -> None:
-    batch = read("bare", (b"a", b"1"), (b"b", b""), (b"c", b"\x00\xff"), (b"d", None))
+    batch = read("bare", (b"a", b"1"), (b"b", b""), (b"c", b"\x00\xff"), (b"d", Flaw.OTHER_TYPE))
     assert batch.status.tolist() == [Status.UNKNOWN] * 3 + [Status.MALFORMED]
 
 
@@ -182,9 +184,14 @@ def test_nothing_becomes_an_empty_batch() -> None:
     assert len(read("reference")) == 0
 
 
-@given(st.lists(st.tuples(st.binary(max_size=20), st.none() | st.binary(max_size=40)), max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.binary(max_size=20), st.sampled_from(Flaw) | st.binary(max_size=40)),
+        max_size=8,
+    )
+)
 def test_no_key_and_no_value_of_a_stranger_is_an_error(
-    pairs: list[tuple[bytes, bytes | None]],
+    pairs: list[tuple[bytes, bytes | Flaw]],
 ) -> None:
     for name in ("reference", "bare", "url-path", "body-hash"):
         batch = read(name, *pairs)

@@ -13,8 +13,8 @@ from idemctl.layouts.model import Layout
 from idemctl.run.pace import PaceName
 from idemctl.run.run import Run
 from idemctl.run.target import Target
+from idemctl.stores.answers import WHOLE
 from idemctl.stores.memory import MemoryStore
-from idemctl.stores.ports import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Retention
     from idemctl.errors import IdemctlError
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.stores.ports import Description, Shard
+    from idemctl.stores.answers import Description, Shard
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

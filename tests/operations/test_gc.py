@@ -20,7 +20,7 @@ from idemctl.errors import (
     Unreachable,
 )
 from idemctl.operations.gc import Options, gc
-from idemctl.stores.ports import Right
+from idemctl.stores.answers import Right
 from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, row, some_rows, target
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from idemctl.render import store_show as store_report
 from idemctl.render.envelope import envelope
 from idemctl.render.figures import count, span, when
 from idemctl.render.formats import Format, show
-from idemctl.stores.ports import Right
+from idemctl.stores.answers import Right
 from tests.operations.tables import DAY, HOUR, NOW, a_run, row, some_rows, target
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from idemctl.errors import Denied
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from idemctl.stores.ports import Shard
+    from idemctl.stores.answers import Shard
 
 
 @dataclass(frozen=True)

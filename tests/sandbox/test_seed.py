@@ -591,7 +591,7 @@ def test_raising_the_epoch_marks_what_is_written_after(healthy: World) -> None:
 
 
 def test_the_schema_may_be_run_again_over_what_is_there(healthy: World) -> None:
-    healthy.connection.execute(seed_postgres.SCHEMA_FILE.read_bytes())
+    healthy.connection.execute(seed_postgres.schema())
     assert healthy.sql("SELECT count(*) FROM processed_events") == [(3000,)]
     assert healthy.sql("SELECT epoch FROM idemctl_epoch") == [(1,)]
 

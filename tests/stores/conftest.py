@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 from psycopg import sql
+
+from idemctl.sandbox.seed.postgres import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +38,8 @@ def _database(sandbox: Sandbox, superuser: psycopg.Connection[Any]) -> Iterator[
     superuser.execute(
         sql.SQL("CREATE DATABASE {} OWNER idemctl").format(sql.Identifier(name)),
     )
-    schema = files("idemctl.sandbox.seed").joinpath("schema.sql").read_bytes()
     with psycopg.connect(sandbox.dsn(name), autocommit=True) as connection:
-        connection.execute(schema)
+        connection.execute(schema())
         # Other people's tables have NULLs where ours do not.
         connection.execute(
             "ALTER TABLE processed_events ALTER expires_at DROP NOT NULL,"

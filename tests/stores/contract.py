@@ -17,8 +17,9 @@ from idemctl.domain.collection import Collection
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Verdict, add_tallies, judge, tally
 from idemctl.errors import Locked, Unsupported
-from idemctl.stores.ports import WHOLE, Shard
+from idemctl.stores.answers import WHOLE, Shard
 from tests.stores.cases import CASES, DAY, HOUR, At, Planted
+from tests.stores.look_ups import LOOK_UPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -335,6 +336,7 @@ CONTRACT = (
     a_walk_may_be_left_at_any_step,
     the_oldest_promise_is_found,
     one_run_at_a_time_holds_a_purpose,
+    *LOOK_UPS,
 )
 
 

@@ -10,20 +10,20 @@ import pytest
 import redis
 
 from idemctl.domain.records import Status
+from idemctl.stores.answers import WHOLE
 from idemctl.stores.memory import MemoryStore
-from idemctl.stores.ports import WHOLE
 from tests.stores import contract
 from tests.stores.cases import CASES
 from tests.stores.worlds import MICROSECOND, MemoryWorld, PostgresWorld, RedisWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
     from idemctl.domain.collection import Chunk
     from idemctl.domain.retention import Retention
-    from idemctl.stores.ports import Shard
+    from idemctl.stores.answers import Found, Shard, Wanted
     from tests.stores.worlds import World
 
 TABLES = ("reference", "bare", "workflow", "outbox")
@@ -176,6 +176,28 @@ class LetsEverybodyIn(MemoryStore):
         return super().lock(purpose)
 
 
+class AnswersOutOfPlace(MemoryStore):
+    """Counts places among what it found, not among what was asked for."""
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        for found in super().look_up(wanted):
+            yield replace(found, at=np.arange(len(found.at)))
+
+
+class ForgetsScopes(MemoryStore):
+    """Takes a key for the whole of a record's name."""
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        return super().look_up((keys, [b""] * len(keys)) for keys, _ in wanted)
+
+
+class LeavesOutEmptyAnswers(MemoryStore):
+    """Has nothing to say where nothing is found."""
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        return (found for found in super().look_up(wanted) if len(found.at))
+
+
 BROKEN = {
     CollectsAtTheCutoff: {"a_survey_agrees_with_a_scan"},
     CollectsInProgress: {"a_survey_agrees_with_a_scan", "what_is_expired_goes_and_nothing_else"},
@@ -189,6 +211,12 @@ BROKEN = {
     CountsWithoutDeleting: {"what_is_expired_goes_and_nothing_else"},
     FindsTheNewest: {"the_oldest_promise_is_found"},
     LetsEverybodyIn: {"one_run_at_a_time_holds_a_purpose"},
+    AnswersOutOfPlace: {
+        "known_keys_are_found_in_their_places",
+        "a_key_that_no_record_can_have_is_not_found",
+    },
+    ForgetsScopes: {"a_key_belongs_to_its_scope"},
+    LeavesOutEmptyAnswers: {"of_nothing_nothing_is_found", "requests_are_answered_in_their_order"},
 }
 
 

@@ -71,6 +71,8 @@ class World(Protocol):
     """One store and what a test may do to it behind the adapter's back."""
 
     name: str
+    layout: PostgresLayout
+    """How a table of the same records is written, for Redis too."""
     tick: timedelta
     """The smallest difference between two instants that the store keeps."""
     collects: bool
@@ -248,8 +250,9 @@ class RedisWorld(_Side):
         instant = _milliseconds(cutoff)
         for record in records:
             value = row(self.name, record, instant)
-            key = value.pop("idempotency_key")
-            self._client.set(f"{self._side.prefix}{key}", orjson.dumps(value))
+            key = value["key"] = value.pop("idempotency_key")
+            name = f"{record.scope}:{key}" if record.scope else key
+            self._client.set(f"{self._side.prefix}{name}", orjson.dumps(value))
 
     def keys(self) -> set[bytes]:
         prefix = self._side.prefix.encode()

@@ -12,13 +12,23 @@ from idemctl.errors import UsageError
 from idemctl.sandbox.seed import payments as payment_draws
 from idemctl.sandbox.seed import population, postgres, redis
 from idemctl.sandbox.seed.faults import plant_all
-from idemctl.sandbox.seed.manifest import Manifest, PlantedFault, PlantedKey, Side
+from idemctl.sandbox.seed.hits import DrawnLog, hit_log
+from idemctl.sandbox.seed.manifest import Manifest, PlantedFault, PlantedKey, PlantedSpike, Side
 from idemctl.sandbox.seed.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Manifest", "PlantedFault", "PlantedKey", "Side", "seed"]
+__all__ = [
+    "DrawnLog",
+    "Manifest",
+    "PlantedFault",
+    "PlantedKey",
+    "PlantedSpike",
+    "Side",
+    "hit_log",
+    "seed",
+]
 
 
 def seed(

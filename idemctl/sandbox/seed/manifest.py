@@ -74,6 +74,20 @@ class PlantedFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedSpike:
+    """The storm in the log of hits."""
+
+    series: str
+    """Whose requests, in the words that `hits` has to find."""
+    client: str
+    endpoint: str
+    started_at: datetime
+    ended_at: datetime
+    outcome: str
+    """What its requests ended as: `replay`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """Everything that one seed wrote."""
 
@@ -85,12 +99,12 @@ class Manifest:
     stores: Mapping[str, Mapping[str, Side]]
     """By name of the store, then by side."""
     faults: tuple[PlantedFault, ...] = field(default=())
+    spike: PlantedSpike | None = None
+    """What was planted in the log of hits, which lies beside the manifest."""
 
     def to_json(self) -> str:
         """Write it as JSON, for the sandbox's folder."""
-        return json.dumps(
-            {**asdict(self), "seeded_at": self.seeded_at.isoformat()}, indent=2, sort_keys=True
-        )
+        return json.dumps(asdict(self), default=datetime.isoformat, indent=2, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Manifest:
@@ -110,4 +124,12 @@ class Manifest:
                 )
                 for fault in data["faults"]
             ),
+            spike=_spike(data.get("spike")),
         )
+
+
+def _spike(data: dict[str, Any] | None) -> PlantedSpike | None:
+    if data is None:
+        return None
+    instants = {name: datetime.fromisoformat(data[name]) for name in ("started_at", "ended_at")}
+    return PlantedSpike(**{**data, **instants})

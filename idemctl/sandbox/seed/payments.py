@@ -53,7 +53,7 @@ class _Endpoint:
     """The HTTP status of its success."""
 
 
-_ENDPOINTS = (
+ENDPOINTS = (
     _Endpoint("POST /v1/whatsapp/messages", _SHORT_TTL, 0.30, "message", "msg", 202),
     _Endpoint("POST /v1/emails", _SHORT_TTL, 0.20, "email", "em", 202),
     _Endpoint("POST /v1/push", _SHORT_TTL, 0.16, "notification", "ntf", 202),
@@ -61,7 +61,9 @@ _ENDPOINTS = (
     _Endpoint("POST /v1/bookings", _LONG_TTL, 0.08, "booking", "bk", 201),
     _Endpoint("POST /v1/refunds", _LONG_TTL, 0.04, "refund", "re", 201),
 )
-_CLIENTS = ("web", "ios-app", "android-app", "billing", "crm-sync", "pos", "back-office", "partner")
+"""Where payments are asked for, with their weights."""
+CLIENTS = ("web", "ios-app", "android-app", "billing", "crm-sync", "pos", "back-office", "partner")
+"""Who asks, the busiest first."""
 _SCOPES = (
     "acme",
     "globex",
@@ -79,7 +81,7 @@ def _rates(*, long_only: bool) -> list[float]:
     """Give each endpoint's rows per unit of age, among those that keep rows that old."""
     return [
         0.0 if long_only and one.ttl == _SHORT_TTL else one.weight / (one.ttl + KEPT_AFTER)
-        for one in _ENDPOINTS
+        for one in ENDPOINTS
     ]
 
 
@@ -118,7 +120,7 @@ def settled(
     ended = created + np.minimum(
         draws.durations(rng, size, median=400_000, spread=1.0, longest=MINUTE), ages // 2
     )
-    expires = created + np.array([one.ttl for one in _ENDPOINTS])[chosen]
+    expires = created + np.array([one.ttl for one in ENDPOINTS])[chosen]
     failed = rng.random(size) < (_FAILED_SHARE if failures else 0.0)
     hits = draws.picks(rng, size, _HIT_WEIGHTS)
     last_hit = ended + (rng.random(size) * (np.minimum(expires, now) - ended)).astype(np.int64)
@@ -130,8 +132,8 @@ def settled(
     columns = zip(
         _keys(rng, size),
         _scopes(rng, size),
-        [_ENDPOINTS[at].label for at in chosen.tolist()],
-        [_CLIENTS[at] for at in draws.picks(rng, size, draws.zipf(len(_CLIENTS))).tolist()],
+        [ENDPOINTS[at].label for at in chosen.tolist()],
+        [CLIENTS[at] for at in draws.picks(rng, size, draws.zipf(len(CLIENTS))).tolist()],
         draws.hexes(rng, size, 64),
         done,
         numbers,
@@ -222,7 +224,7 @@ def _responses(
     prose = draws.words(rng, lengths.astype(np.int64))
     amounts = np.clip(2_500 * rng.lognormal(0.0, 1.0, size), 50, 900_000).astype(int).tolist()
     digits = draws.hexes(rng, size, 24)
-    kinds = [_ENDPOINTS[at] for at in chosen.tolist()]
+    kinds = [ENDPOINTS[at] for at in chosen.tolist()]
     bodies = [
         f'{{"id":"{kind.id_prefix}_{hexed}","object":"{kind.noun}","amount":{amount},'
         f'"currency":"eur","status":"succeeded","description":"{text}"}}'

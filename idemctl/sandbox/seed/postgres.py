@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
 from psycopg import errors, sql
 
+from idemctl.documents import shipped_text
 from idemctl.errors import Denied, Locked, Refused, Unreachable
 from idemctl.sandbox.seed.rows import FOREVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-SCHEMA_FILE = Path(__file__).with_name("schema.sql")
-"""The one place for the DDL of the reference patterns."""
 
 PAYMENTS = "processed_events"
 WEBHOOKS = "seen_events"
@@ -83,11 +80,16 @@ def _without_text(error: psycopg.Error) -> Exception:
     return RuntimeError(f"{type(error).__name__} ({error.sqlstate or 'no SQLSTATE'})")
 
 
+def schema() -> bytes:
+    """Give the DDL of the sandbox's tables: the one that `idemctl schema` prints."""
+    return "".join(map(shipped_text, ("schemas/own.sql", "schemas/postgres.sql"))).encode()
+
+
 def recreate(connection: psycopg.Connection) -> None:
     """Drop the tables of the sandbox and create them empty."""
     with connection.transaction():
         connection.execute(_DROP)
-        connection.execute(SCHEMA_FILE.read_bytes())
+        connection.execute(schema())
 
 
 def read_clock(connection: psycopg.Connection) -> int:

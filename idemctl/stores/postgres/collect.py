@@ -16,7 +16,7 @@ from idemctl.domain.batch_size import BatchSize
 from idemctl.domain.collection import Chunk
 from idemctl.domain.instants import MISSING, from_micros
 from idemctl.domain.retention import Verdict
-from idemctl.stores.ports import WHOLE
+from idemctl.stores.answers import WHOLE
 from idemctl.stores.postgres.conditions import Judgement
 from idemctl.stores.postgres.connect import BatchFailed
 from idemctl.stores.postgres.leaves import PageWalk, heap_range
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.retention import Retention, Tally
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.stores.ports import Shard
+    from idemctl.stores.answers import Shard
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf
 

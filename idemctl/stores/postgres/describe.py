@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from psycopg import sql
 
-from idemctl.stores.ports import Description, Right
+from idemctl.stores.answers import Description, Right
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import find_table
 from idemctl.stores.postgres.queries import query
@@ -48,7 +48,7 @@ def describe(
     if layout.child is not None:
         child = layout.child.table
         quoted = sql.Identifier(*child.split(".")).as_string(connection)
-        tables.append((child, find_table(connection, quoted, place)[0], False))
+        tables.append((child, find_table(connection, quoted, place).oid, False))
     rights: list[Right] = []
     hidden = []
     for name, table_oid, is_parent in tables:

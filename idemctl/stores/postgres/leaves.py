@@ -18,11 +18,25 @@ from idemctl.stores.postgres.queries import query
 if TYPE_CHECKING:
     from idemctl.domain.batch_size import BatchSize
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.stores.ports import Shard
+    from idemctl.stores.answers import Shard
     from idemctl.stores.postgres.connect import Connection
 
 _STRIPE = 512
 """Pages; larger than most batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The table that a name leads to."""
+
+    oid: int
+    schema: str
+    name: str
+
+    @property
+    def identifier(self) -> sql.Identifier:
+        """The quoted name."""
+        return sql.Identifier(self.schema, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +101,8 @@ class PageWalk:
         return self._behind / self._total
 
 
-def find_table(connection: Connection, table: str, place: str) -> tuple[int, str]:
-    """Look up a table's oid and its schema.
+def find_table(connection: Connection, table: str, place: str) -> Table:
+    """Look up a table by its name.
 
     Raises:
         ConfigError: there is no such table, or it is out of this user's sight.
@@ -101,8 +115,8 @@ def find_table(connection: Connection, table: str, place: str) -> tuple[int, str
             hint="check table and dsn_env of this store in idemctl.yaml; "
             "idemctl doctor shows where it looked",
         )
-    oid, schema = row
-    return oid, schema
+    oid, schema, name = row
+    return Table(oid=oid, schema=schema, name=name)
 
 
 def refuse_naive_instants(
@@ -115,7 +129,17 @@ def refuse_naive_instants(
     Raises:
         ConfigError: a column that the layout reads as an instant has no time zone.
     """
-    names = [name for name in (layout.expires, layout.counted_from, layout.lease) if name]
+    names = [
+        name
+        for name in (
+            layout.expires,
+            layout.counted_from,
+            layout.completed,
+            layout.lease,
+            layout.due.field if layout.due else None,
+        )
+        if name
+    ]
     with transaction(connection, place=place) as cursor:
         naive = cursor.execute(query("naive_columns"), {"oid": oid, "names": names}).fetchone()
     if naive is not None:

@@ -10,7 +10,7 @@ SELECT current_setting('server_version_num')::int, current_setting('server_versi
        pg_is_in_recovery(), current_user::text, quote_ident(current_user), pg_backend_pid()
 
 -- find_table --
-SELECT c.oid, n.nspname
+SELECT c.oid, n.nspname, c.relname
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass(%(table)s)
 
@@ -82,10 +82,40 @@ SELECT n.nspname, c.relname, c.relkind = 'r' AS is_table,
  ORDER BY n.nspname, c.relname
 
 -- scan --
-COPY (
-    SELECT {key}, {scope}, {endpoint}, {fingerprint}, {numbers}
-      FROM ONLY {leaf} AS leaf WHERE ctid >= {first}::tid AND ctid < {last}::tid
-) TO STDOUT (FORMAT BINARY)
+SELECT {fields} FROM ONLY {leaf} AS leaf WHERE {range}
+
+-- look_up --
+-- The rows of some keys, each with the place of its key among them. Through the name of the
+-- table: an index finds every row, whichever partition it lies in.
+SELECT {fields}, int8send(idemctl_at)
+  FROM unnest({arrays}) WITH ORDINALITY AS wanted (idemctl_key, idemctl_scope, idemctl_at)
+  JOIN {table} AS leaf ON {matches}
+
+-- by_index --
+-- With a few hundred keys the planner may still prefer to read the whole table, whose size
+-- it does not know before the first analyze.
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true)
+
+-- hold_range --
+-- Rows that nobody may change while this transaction is open, with what their twins hold. Rows
+-- that somebody has in hand are left out: whoever has them writes their twins.
+SELECT {fields}{values} FROM ONLY {leaf} AS leaf WHERE {range} AND {lately}
+   FOR SHARE SKIP LOCKED
+
+-- hold_keys --
+-- The same for the rows of some keys.
+SELECT {fields}{values}
+  FROM unnest({arrays}) WITH ORDINALITY AS wanted (idemctl_key, idemctl_scope, idemctl_at)
+  JOIN {table} AS leaf ON {matches}
+   FOR SHARE OF leaf SKIP LOCKED
+
+-- column_types --
+-- What the named columns are, and whether they may be NULL; a domain is what it is over.
+SELECT a.attname, coalesce(b.typname, t.typname)::text, NOT (a.attnotnull OR t.typnotnull)
+  FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+  LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typbasetype <> 0
+ WHERE a.attrelid = %(oid)s AND a.attname = ANY(%(names)s) AND NOT a.attisdropped
 
 -- survey --
 -- Counts by verdict and promise over a range of the heap; changes nothing. Both numbers make
@@ -187,3 +217,11 @@ SELECT a.pid, a.application_name, a.backend_start
 
 -- oldest_expired --
 SELECT {as_micros} FROM ONLY {leaf} WHERE {expired} ORDER BY {order} LIMIT 1
+
+-- repeated_steps --
+-- The rows in a range of the heap that have a step which was done more than once. Columns of
+-- the child come first where both have one of a name: `done` speaks of the child.
+SELECT {fields} FROM ONLY {leaf} AS leaf
+ WHERE {range} AND EXISTS (
+     SELECT FROM {child} AS child WHERE child.{join} = leaf.{join} AND {done}
+      GROUP BY child.{step} HAVING count(*) > 1)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
-from idemctl.stores.ports import WHOLE
+from idemctl.errors import Unsupported
+from idemctl.stores.answers import WHOLE
 from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
 from idemctl.stores.postgres.describe import describe, read_clock
+from idemctl.stores.postgres.hold import Holder
 from idemctl.stores.postgres.leaves import find_leaves, find_table, refuse_naive_instants
 from idemctl.stores.postgres.lock import take_lock
+from idemctl.stores.postgres.look_up import LookUp
+from idemctl.stores.postgres.sample import sample
 from idemctl.stores.postgres.scan import Scanner
+from idemctl.stores.postgres.steps import StepInspector
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
     from idemctl.domain.collection import Chunk
@@ -23,9 +32,11 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Retention
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.stores.ports import Description, Lock, Shard
+    from idemctl.layouts.transcript import Transcript
+    from idemctl.stores.answers import Description, Found, Held, Shard, Wanted
+    from idemctl.stores.ports import Lock
     from idemctl.stores.postgres.connect import Connection
-    from idemctl.stores.postgres.leaves import Leaf
+    from idemctl.stores.postgres.leaves import Leaf, Table
 
 
 class PostgresTable:
@@ -79,6 +90,42 @@ class PostgresTable:
         leaves = self._leaves
         return Scanner(self._connection, self._layout, self._place).scan(leaves, shard)
 
+    def sample(self) -> Iterator[Batch]:
+        """See `Samples.sample`."""
+        return sample(self._connection, self._layout, self._leaves, self._place)
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        """See `LooksUp.look_up`."""
+        look_up = LookUp(self._connection, self._found, self._layout, self._place)
+        yield from look_up.answers(wanted)
+
+    def hold(
+        self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
+    ) -> Generator[Held | None]:
+        """See `Holds.hold`."""
+        yield from self._holder(transcript).walk(self._leaves, written_after, shard)
+
+    def hold_keys(self, transcript: Transcript, wanted: Wanted) -> AbstractContextManager[Held]:
+        """See `Holds.hold_keys`."""
+        return self._holder(transcript).keys(wanted)
+
+    def fill(self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]) -> Never:
+        """Refuse: see `Fills.fill`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del wanted, values, until
+        raise Unsupported(
+            f"{self._place}: what only Redis knows is never written into Postgres by a fill",
+            hint="idemctl reconcile reports it as an orphan",
+        )
+
+    def repeated_steps(self, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Inspects.repeated_steps`."""
+        inspector = StepInspector(self._connection, self._placed_layout, self._place)
+        yield from inspector.repeated(self._leaves, shard)
+
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""
         return self._collector.survey(self._leaves, retention, shard)
@@ -90,6 +137,17 @@ class PostgresTable:
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
         return self._collector.oldest_expired(self._leaves, retention)
+
+    def account(self) -> Never:
+        """Refuse: see `Accounts.account`.
+
+        Raises:
+            Unsupported: always.
+        """
+        raise Unsupported(
+            f"{self._place}: Postgres keeps no count of what was lost",
+            hint="the account of a pair is that of its Redis side",
+        )
 
     def lock(self, purpose: str) -> Lock:
         """See `Locks.lock`."""
@@ -118,12 +176,12 @@ class PostgresTable:
 
     @cached_property
     def _oid(self) -> int:
-        return self._found[0]
+        return self._found.oid
 
     @cached_property
-    def _found(self) -> tuple[int, str]:
+    def _found(self) -> Table:
         found = find_table(self._connection, self._table, self._place)
-        refuse_naive_instants(self._connection, found[0], self._layout, self._place)
+        refuse_naive_instants(self._connection, found.oid, self._layout, self._place)
         return found
 
     @cached_property
@@ -132,8 +190,13 @@ class PostgresTable:
         child = self._layout.child
         if child is None or "." in child.table:
             return self._layout
-        placed = child.model_copy(update={"table": f"{self._found[1]}.{child.table}"})
+        placed = child.model_copy(update={"table": f"{self._found.schema}.{child.table}"})
         return self._layout.model_copy(update={"child": placed})
+
+    def _holder(self, transcript: Transcript) -> Holder:
+        return Holder(
+            self._connection, self._layout, transcript, table=self._found, place=self._place
+        )
 
     @property
     def _leaves(self) -> list[Leaf]:

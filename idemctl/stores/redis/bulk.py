@@ -1,7 +1,7 @@
 """The bulk path, and the one door through which every command goes.
 
-RESP is packed by hand into one buffer for many keys, sent over redis-py's own connection,
-and read back by its parser. Several bursts may be in flight; replies come in their order.
+RESP is packed by hand into one buffer for many keys, and sent over redis-py's own connection,
+TLS and ACL included. Several bursts may be in flight; replies come in their order.
 A lane is one connection to one primary.
 """
 
@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from redis import exceptions
 
 from idemctl.errors import IdemctlError, Refused
-from idemctl.stores.redis.connect import connect, lost, translated
+from idemctl.stores.redis.connect import connect
+from idemctl.stores.redis.replies import Replies
+from idemctl.stores.redis.translation import lost, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import timedelta
     from typing import Self
 
     from idemctl.domain.secrets import Secret
@@ -44,7 +49,10 @@ READS = frozenset(
 KEY = None
 """Stands in a command for the key."""
 
+_USUAL = 256
+"""Bytes of a key; what is written before longer ones is not kept."""
 _SLOT = b"$%d\r\n%b\r\n"
+_SET = b"*6\r\n$3\r\nSET\r\n" + 2 * _SLOT + b"$2\r\nNX\r\n$4\r\nPXAT\r\n" + _SLOT
 
 Command = tuple[bytes | None, ...]
 Reply = Any
@@ -73,9 +81,42 @@ class Burst:
 
     def packed(self) -> bytes:
         """Write it as the server reads it."""
-        form = b"".join(_form(command) for command in self.commands)
-        slots = sum(command.count(KEY) for command in self.commands)
-        return b"".join([form % ((len(key), key) * slots) for key in self.keys])
+        befores, last = _texts(self.commands)
+        lengths = list(map(len, self.keys))
+        pieces: list[Iterable[bytes]] = []
+        for before in befores:
+            pieces += [map(before.__getitem__, lengths), self.keys]
+        pieces.append(repeat(last, len(lengths)))
+        return b"".join(chain.from_iterable(zip(*pieces, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sets:
+    """Strings to be written where there are none, each to expire at its instant."""
+
+    names: Sequence[bytes]
+    values: Sequence[bytes]
+    until_ms: Sequence[int]
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What must be permitted."""
+        return ((b"SET", KEY),)
+
+    @property
+    def reply_count(self) -> int:
+        """How many replies will come."""
+        return len(self.names)
+
+    def packed(self) -> bytes:
+        """Write them as the server reads them."""
+        ends = [b"%d" % until for until in self.until_ms]
+        return b"".join(
+            [
+                _SET % (len(name), name, len(value), value, len(end), end)
+                for name, value, end in zip(self.names, self.values, ends, strict=True)
+            ]
+        )
 
 
 class Lane:
@@ -89,12 +130,21 @@ class Lane:
         self.place = place
         self.user = user
         self._wire = wire
+        self._replies = Replies(wire)
         self._writable = writable
         self._flying: deque[int] = deque()
         self._landed: deque[list[Reply]] = deque()
 
     @classmethod
-    def open(cls, url: Secret, *, place: str, application: str, writable: bool) -> Self:
+    def open(
+        cls,
+        url: Secret,
+        *,
+        place: str,
+        application: str,
+        writable: bool,
+        patience: timedelta | None = None,
+    ) -> Self:
         """Connect, and say who it is where the server permits that.
 
         Args:
@@ -102,11 +152,12 @@ class Lane:
             place: what errors call this store.
             application: shown to administrators in `CLIENT LIST`.
             writable: without it every command outside `READS` is refused here.
+            patience: how long it waits for a reply, where that matters.
 
         Raises:
             IdemctlError: as `connect` does.
         """
-        wire, user = connect(url, place=place)
+        wire, user = connect(url, place=place, patience=patience)
         lane = cls(wire, place=place, user=user, writable=writable)
         name = application.encode("ascii", errors="replace").replace(b" ", b"-")
         try:
@@ -116,7 +167,7 @@ class Lane:
             raise
         return lane
 
-    def send(self, *bursts: Burst) -> None:
+    def send(self, *bursts: Burst | Sets) -> None:
         """Send bursts in one write.
 
         Raises:
@@ -142,7 +193,7 @@ class Lane:
         """
         return self._landed.popleft() if self._landed else self._read()
 
-    def ask(self, burst: Burst) -> list[Reply]:
+    def ask(self, burst: Burst | Sets) -> list[Reply]:
         """Send a burst and wait for its replies; those of others stay for `receive`."""
         while self._flying:
             self._landed.append(self._read())
@@ -190,30 +241,44 @@ class Lane:
         if not self._wire.is_connected:
             raise lost(self.place)
         count = self._flying.popleft()
-        read = self._wire.read_response
-        replies: list[Reply] = []
-        add = replies.append
         try:
-            while len(replies) < count:
-                try:
-                    while len(replies) < count:
-                        add(read())
-                except exceptions.ResponseError as error:
-                    add(error)
+            return self._replies.read(count)
         except exceptions.RedisError as error:
             self.close()
             raise self._translated(error) from None
-        return replies
+        except BaseException:
+            # Cut off in the middle of a reply, it could not tell those that follow apart.
+            self.close()
+            raise
 
     def _translated(self, error: exceptions.RedisError) -> IdemctlError:
         return translated(error, place=self.place, user=self.user)
 
 
-def _form(command: Command) -> bytes:
-    """Write one command, with `%d` and `%b` where the key's length and the key go."""
-    words = [_SLOT if word is KEY else _SLOT % (len(word), _literal(word)) for word in command]
-    return b"*%d\r\n%b" % (len(command), b"".join(words))
+class _Before(dict[int, bytes]):
+    """What stands before a key, for each length that occurs."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__()
+        self._text = text
+
+    def __missing__(self, length: int) -> bytes:
+        text = b"%b$%d\r\n" % (self._text, length)
+        if length < _USUAL:
+            self[length] = text
+        return text
 
 
-def _literal(word: bytes) -> bytes:
-    return word.replace(b"%", b"%%")
+@lru_cache(maxsize=8)
+def _texts(commands: tuple[Command, ...]) -> tuple[list[_Before], bytes]:
+    """Write commands; give what stands before each key in them, and what after the last."""
+    befores, text = [], b""
+    for command in commands:
+        text += b"*%d\r\n" % len(command)
+        for word in command:
+            if word is KEY:
+                befores.append(_Before(text))
+                text = b"\r\n"
+            else:
+                text += _SLOT % (len(word), word)
+    return befores, text

@@ -7,22 +7,21 @@ one server means nothing to the server that answers at the same address a second
 from __future__ import annotations
 
 import re
-import ssl
-from socket import gaierror
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from redis import connection as driver
 from redis import exceptions
 
-from idemctl.domain.keys import escape
-from idemctl.errors import ConfigError, Denied, Unreachable, Unsupported
+from idemctl.errors import ConfigError
+from idemctl.stores.redis.translation import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
+    from socket import socket
 
     from idemctl.domain.secrets import Secret
-    from idemctl.errors import IdemctlError
 
 _TIMEOUTS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
 """Seconds; a URL may ask for others."""
@@ -69,17 +68,19 @@ class Wire(Protocol):
         """Send bytes as they are."""
         ...
 
-    def read_response(self) -> Any:
-        """Read one reply; raises a reply that is an error."""
+    @property
+    def socket(self) -> socket:
+        """What replies arrive on, once it was made."""
         ...
 
 
-def connect(url: Secret, *, place: str) -> tuple[Wire, str]:
+def connect(url: Secret, *, place: str, patience: timedelta | None = None) -> tuple[Wire, str]:
     """Open a connection.
 
     Args:
         url: `redis://`, `rediss://` or `unix://`, with redis-py's parameters.
         place: what errors call this store.
+        patience: how long to wait for a reply, whatever the URL says.
 
     Returns:
         The connection, and the user that it speaks for.
@@ -92,16 +93,32 @@ def connect(url: Secret, *, place: str) -> tuple[Wire, str]:
     whole = url.reveal()
     try:
         kind, options = _parsed(whole)
-        wire = cast("Wire", kind(**_TIMEOUTS | options | _OURS))
+        ours = _OURS if patience is None else _OURS | {"socket_timeout": patience.total_seconds()}
+        wire = cast("Wire", _showing_its_socket(kind)(**_TIMEOUTS | options | ours))
     except (exceptions.RedisError, *_UNREADABLE):
         raise _unreadable(place) from None
     try:
         wire.connect()
     except exceptions.RedisError as error:
-        raise _refusal(error, whole, place) from None
+        raise refusal(error, whole, place) from None
     except _UNREADABLE:
         raise _unreadable(place) from None
     return wire, str(options.get("username") or "default")
+
+
+def _showing_its_socket(kind: type) -> type:
+    """Extend a connection class where redis-py lets others extend it: where it connects.
+
+    Its own way to read costs twice what a reply costs: two for each key of a scan.
+    """
+
+    class Shown(kind):  # type: ignore[misc] # Which of its classes, the URL says.
+        def _connect(self) -> socket:
+            made: socket = super()._connect()
+            self.socket = made
+            return made
+
+    return Shown
 
 
 def _unreadable(place: str) -> ConfigError:
@@ -123,176 +140,3 @@ def _parsed(whole: str) -> tuple[type, dict[str, Any]]:
     options = driver.parse_url(whole)  # type: ignore[no-untyped-call] # Public, and untyped.
     kind = options.pop("connection_class", driver.Connection)
     return kind, {name: value for name, value in options.items() if name not in _OF_POOLS}
-
-
-def translated(error: exceptions.RedisError, *, place: str, user: str) -> IdemctlError:
-    """Say what a server answered to a command, in idemctl's words."""
-    code, said = _code_and_text(error)
-    if code == "NOPERM":
-        return _not_permitted(said, place=place, user=user)
-    known = _known(code, place) or _unspoken(error, place)
-    if known is not None:
-        return known
-    if isinstance(error, exceptions.TimeoutError):
-        return _unreachable(place, "no answer in time")
-    if isinstance(error, exceptions.ConnectionError):
-        return _unreachable(place, "the connection was lost")
-    if is_unknown_command(error):
-        return Unsupported(
-            f"{place}: {_shown(said)}",
-            hint="idemctl needs Redis 6.2 or Valkey 7.2, with no reading command renamed",
-        )
-    return Unreachable(
-        f"{place}: cannot judge: the server answered {_shown(f'{code} {said}')}",
-        hint="idemctl doctor tells what answers and what not",
-    )
-
-
-def lost(place: str) -> Unreachable:
-    """Say that a connection is gone, and what was asked of it with it."""
-    return _unreachable(place, "the connection was lost")
-
-
-def is_wrong_type(reply: object) -> bool:
-    """Whether a reply says that the key holds no string."""
-    return isinstance(reply, exceptions.ResponseError) and _code_and_text(reply)[0] == "WRONGTYPE"
-
-
-def is_unknown_command(reply: object) -> bool:
-    """Whether a reply says that the server has no such command."""
-    return isinstance(reply, exceptions.ResponseError) and _code_and_text(reply)[1].startswith(
-        "unknown command"
-    )
-
-
-def is_not_permitted(reply: object) -> bool:
-    """Whether a reply says that this user may not do that."""
-    return isinstance(reply, exceptions.NoPermissionError)
-
-
-def _refusal(error: exceptions.RedisError, whole: str, place: str) -> IdemctlError:
-    """Tell why no connection came about; what a server says to AUTH may repeat it."""
-    code, said = _code_and_text(error)
-    if code == "NOPERM":
-        return Denied(
-            f"{place}: this user may not select the database in the URL",
-            hint="ACL SETUSER <user> +select",
-        )
-    known = _known(code, place) or _unspoken(error, place)
-    if known is not None:
-        return known
-    if isinstance(error, exceptions.AuthenticationError):
-        return Denied(
-            f"{place}: the URL has a password, and the server has none configured",
-            hint="take the password out of the URL, or check that it is the right server",
-        )
-    if "DB index" in said:
-        return ConfigError(
-            f"{place}: the database number in the URL does not exist there",
-            hint="check the number after the last / of the URL",
-        )
-    if "max number of clients" in said:
-        return _unreachable(place, "the server has no connection left")
-    if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError):
-        return _no_connection(error, whole, place)
-    return _unreachable(place, "the server refused the connection's first words")
-
-
-def _no_connection(error: exceptions.RedisError, whole: str, place: str) -> IdemctlError:
-    cause = error.__context__
-    is_unix, is_tls = whole.startswith("unix:"), whole.startswith("rediss:")
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return _unreachable(place, "the server's certificate is not trusted")
-    if isinstance(cause, ssl.SSLError):
-        return _unreachable(place, "TLS could not be agreed on")
-    if isinstance(cause, gaierror):
-        return _unreachable(place, "the host name is unknown")
-    if isinstance(cause, PermissionError):
-        return Denied(
-            f"{place}: this user may not open the server's socket",
-            hint="run as a user of the group that owns the socket",
-        )
-    if isinstance(cause, FileNotFoundError):
-        if is_tls:
-            return ConfigError(
-                f"{place}: a TLS file named in the URL is not there",
-                hint="check ssl_ca_certs, ssl_certfile and ssl_keyfile in the URL",
-            )
-        return _unreachable(place, "no server listens on that socket")
-    if isinstance(cause, ConnectionRefusedError):
-        return _unreachable(place, "connection refused")
-    if isinstance(error, exceptions.TimeoutError) or isinstance(cause, TimeoutError):
-        return _unreachable(place, f"no answer in time{'; does it speak TLS?' if is_tls else ''}")
-    closed = "the server closed the connection"
-    return _unreachable(
-        place, closed if is_tls or is_unix else f"{closed}; does it want rediss://?"
-    )
-
-
-_CREDENTIALS = {
-    "WRONGPASS": "Redis refused these credentials",
-    "NOAUTH": "the server asks for a password, and the URL has none",
-}
-_CANNOT_ANSWER = {
-    "LOADING": "the server is loading its data",
-    "MASTERDOWN": "a replica that lost its primary, and is told not to answer then",
-    "CLUSTERDOWN": "the cluster is down",
-    "BUSY": "a script blocks the server",
-    "MOVED": "the cluster moved keys while they were read",
-    "ASK": "the cluster moved keys while they were read",
-    "TRYAGAIN": "the cluster moved keys while they were read",
-}
-_COMMAND = re.compile(r"'(?P<name>[a-z0-9|_.-]+)' command")
-
-
-def _known(code: str, place: str) -> IdemctlError | None:
-    if code in _CREDENTIALS:
-        return Denied(
-            f"{place}: {_CREDENTIALS[code]}", hint="check user and password in the Redis URL"
-        )
-    if code in _CANNOT_ANSWER:
-        return Unreachable(
-            f"{place}: cannot judge: {_CANNOT_ANSWER[code]}",
-            hint="wait until it answers, then run again",
-        )
-    return None
-
-
-def _unspoken(error: exceptions.RedisError, place: str) -> IdemctlError | None:
-    if isinstance(error, exceptions.InvalidResponse):
-        return _unreachable(place, "what answers there is not what Redis speaks; TLS is rediss://")
-    return None
-
-
-def _not_permitted(said: str, *, place: str, user: str) -> Denied:
-    command = _COMMAND.search(said)
-    name = escape(user.encode("utf-8", errors="surrogateescape"))
-    if command is not None:
-        return Denied(
-            f"{place}: user {name} may not run {command['name'].upper().replace('|', ' ')}",
-            hint=f"ACL SETUSER {name} +{command['name']}",
-        )
-    return Denied(
-        f"{place}: user {name} may not read every key under this prefix",
-        hint=f"ACL SETUSER {name} ~{place.partition(' ')[2]}",
-    )
-
-
-def _unreachable(place: str, reason: str) -> Unreachable:
-    return Unreachable(
-        f"{place}: cannot reach Redis: {reason}",
-        hint="check that the server runs and the URL is right; idemctl doctor tells more",
-    )
-
-
-def _code_and_text(error: exceptions.RedisError) -> tuple[str, str]:
-    """Give the error's code and the rest, which redis-py takes apart for some and not others."""
-    said = str(error.args[0]) if error.args else ""
-    if error.status_code is not None:
-        return error.status_code, said
-    code, _, rest = said.partition(" ")
-    return (code, rest) if code.isupper() else ("", said)
-
-
-def _shown(said: str) -> str:
-    return escape(said.strip().encode("utf-8", errors="surrogateescape"))

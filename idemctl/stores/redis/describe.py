@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.keys import escape
 from idemctl.errors import Unsupported
-from idemctl.stores.ports import Description, Right
-from idemctl.stores.redis.connect import is_not_permitted, is_unknown_command
+from idemctl.stores.answers import Description, Right
+from idemctl.stores.redis.translation import is_not_permitted, is_unknown_command
 
 if TYPE_CHECKING:
     from idemctl.stores.redis.bulk import Lane, Reply

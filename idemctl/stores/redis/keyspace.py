@@ -11,21 +11,29 @@ from idemctl.domain.collection import Chunk
 from idemctl.domain.keys import escape
 from idemctl.domain.retention import tally
 from idemctl.errors import Unsupported
-from idemctl.stores.ports import WHOLE
+from idemctl.stores.answers import WHOLE
+from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.describe import describe, read_clock, refuse_part_of_cluster
+from idemctl.stores.redis.fill import PATIENCE, fill
+from idemctl.stores.redis.look_up import LookUp, Names
 from idemctl.stores.redis.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from idemctl.domain.batch import Batch
+    from idemctl.domain.incident import Account
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import RedisLayout
-    from idemctl.stores.ports import Description, Shard
+    from idemctl.layouts.transcript import Transcript
+    from idemctl.stores.answers import Description, Found, Shard, Wanted
 
 
 class RedisKeyspace:
@@ -51,7 +59,8 @@ class RedisKeyspace:
         self._application = application
         self._place = f"redis {escape(self._prefix)}*"
         self._kept: Lane | None = None
-        self._scanning: set[Lane] = set()
+        self._filling: Lane | None = None
+        self._lanes: set[Lane] = set()
 
     @property
     def pattern(self) -> Pattern:
@@ -79,6 +88,57 @@ class RedisKeyspace:
         with self._scanner() as scanner:
             for step in scanner.steps(shard):
                 yield step.batch
+
+    def sample(self) -> Iterator[Batch]:
+        """See `Samples.sample`; SCAN goes by hashes, so its beginning is as good as any part."""
+        return self.scan()
+
+    def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
+        """See `LooksUp.look_up`."""
+        names = Names(self._layout, self._prefix, self._place)
+        with self._lent() as lane:
+            look_up = LookUp(lane, self._layout, self._prefix, names)
+            yield from look_up.answers(wanted)
+
+    def fill(
+        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """See `Fills.fill`."""
+        names = Names(self._layout, self._prefix, self._place).of(wanted)
+        if self._filling is None or not self._filling.is_idle():
+            self._filling = self._open(patience=PATIENCE)
+        return fill(self._filling, names, values, until)
+
+    def hold(
+        self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
+    ) -> Never:
+        """Refuse: see `Holds.hold`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del transcript, written_after, shard
+        raise self._never_held()
+
+    def hold_keys(self, transcript: Transcript, wanted: Wanted) -> Never:
+        """Refuse: see `Holds.hold_keys`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del transcript, wanted
+        raise self._never_held()
+
+    def repeated_steps(self, shard: Shard = WHOLE) -> Never:
+        """Refuse: see `Inspects.repeated_steps`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del shard
+        raise Unsupported(
+            f"{self._place}: no rows hang on a key in Redis", hint="steps are looked at in Postgres"
+        )
 
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`; nothing is ever a candidate, for Redis expires its own keys."""
@@ -108,6 +168,10 @@ class RedisKeyspace:
         del retention
         raise self._never_collected()
 
+    def account(self) -> Account:
+        """See `Accounts.account`."""
+        return read_account(self._lane())
+
     def lock(self, purpose: str) -> Never:
         """Refuse: see `Locks.lock`.
 
@@ -122,10 +186,16 @@ class RedisKeyspace:
 
     def close(self) -> None:
         """See `Closes.close`; a scan that was not read to its end is lost."""
-        for lane in [self._kept, *self._scanning]:
+        for lane in [self._kept, self._filling, *self._lanes]:
             if lane is not None:
                 lane.close()
-        self._kept = None
+        self._kept = self._filling = None
+
+    def _never_held(self) -> Unsupported:
+        return Unsupported(
+            f"{self._place}: Redis cannot hold a key still while another store is written",
+            hint="a pair is held on its Postgres side",
+        )
 
     def _never_collected(self) -> Unsupported:
         return Unsupported(
@@ -139,21 +209,28 @@ class RedisKeyspace:
             self._kept = self._open()
         return self._kept
 
-    def _open(self) -> Lane:
+    def _open(self, patience: timedelta | None = None) -> Lane:
         return Lane.open(
             self._url,
             place=self._place,
             application=self._application,
             writable=self._writable,
+            patience=patience,
         )
 
     @contextmanager
     def _scanner(self) -> Iterator[Scanner]:
+        with self._lent() as lane:
+            yield Scanner(lane, self._layout, self._prefix)
+
+    @contextmanager
+    def _lent(self) -> Iterator[Lane]:
+        """Open a lane on which replies may be on their way while its user does other work."""
         lane = self._open()
-        self._scanning.add(lane)
+        self._lanes.add(lane)
         try:
             refuse_part_of_cluster(lane)
-            yield Scanner(lane, self._layout, self._prefix)
+            yield lane
         finally:
-            self._scanning.discard(lane)
+            self._lanes.discard(lane)
             lane.close()

@@ -13,7 +13,7 @@ import pytest
 
 from idemctl.domain.retention import Retention
 from idemctl.domain.secrets import Secret
-from idemctl.stores.ports import WHOLE
+from idemctl.stores.answers import WHOLE
 from idemctl.stores.postgres import queries
 from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
@@ -116,7 +116,7 @@ def opened(
     """Open a collector past the store, with the patience that a test needs."""
     with connect(Secret(dsn), place=table, application=GC, writable=True) as connection:
         ordered_by = layout.expires or layout.counted_from or ""
-        oid, _ = find_table(connection, table, table)
+        oid = find_table(connection, table, table).oid
         leaves = find_leaves(connection, oid, ordered_by, table)
         chosen = {} if patience is None else {"lock_patience": patience}
         yield Collector(connection, layout, table, **chosen), leaves

@@ -13,7 +13,7 @@ import pytest
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.errors import Refused
 from idemctl.layouts.model import Child
-from idemctl.stores.ports import WHOLE, Shard
+from idemctl.stores.answers import WHOLE, Shard
 from idemctl.stores.postgres import collect as collect_module
 from idemctl.stores.postgres import connect as connect_module
 from idemctl.stores.postgres.collect import Collector

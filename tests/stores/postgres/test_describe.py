@@ -16,7 +16,7 @@ from tests.stores.worlds import LAYOUTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from idemctl.stores.ports import Description
+    from idemctl.stores.answers import Description
     from idemctl.stores.postgres.table import PostgresTable
     from tests.stores.postgres.conftest import Stranger
     from tests.stores.postgres.tables import Session

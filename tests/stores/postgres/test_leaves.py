@@ -11,7 +11,7 @@ import pytest
 from idemctl.domain.collection import Collection
 from idemctl.domain.retention import Verdict
 from idemctl.errors import ConfigError
-from idemctl.stores.ports import Shard
+from idemctl.stores.answers import Shard
 from tests.stores.contract import added, looked
 from tests.stores.postgres.tables import (
     REFERENCE,
@@ -167,6 +167,8 @@ def test_names_that_need_quotes_are_quoted(database: str, application: Session, 
             "lease": None,
             "fence": None,
             "epoch": None,
+            "response_status": None,
+            "completed": None,
         }
     )
     application.execute('CREATE SCHEMA "Odd ""Schema"')

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.domain.records import Status
-from idemctl.stores.ports import Shard
+from idemctl.stores.answers import Shard
+from idemctl.stores.postgres import rows as rows_module
 from idemctl.stores.postgres import scan as scan_module
 from idemctl.stores.postgres.connect import BatchFailed
 from idemctl.stores.postgres.leaves import Leaf
@@ -217,7 +218,7 @@ def test_a_range_that_takes_too_long_is_read_in_smaller_ones(
     limits = scan_module.transaction.__wrapped__.__kwdefaults__  # type: ignore[attr-defined]  # `contextmanager` keeps the function it wraps.
     monkeypatch.setitem(limits, "statement_timeout", timedelta(milliseconds=40))
     monkeypatch.setattr(
-        scan_module,
+        rows_module,
         "_text",
         lambda column: (
             psycopg.sql.SQL(f"convert_to({schema}.slow(n), 'UTF8')")

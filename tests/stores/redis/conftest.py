@@ -102,6 +102,7 @@ def keyspace(
             *,
             prefix: str | None = None,
             url: str | None = None,
+            writable: bool = False,
             application: str = "idemctl test",
         ) -> RedisKeyspace:
             side = layouts[layout]
@@ -109,7 +110,7 @@ def keyspace(
                 url=Secret(url or request.getfixturevalue("url")),
                 prefix=side.prefix if prefix is None else prefix,
                 layout=side,
-                writable=False,
+                writable=writable,
                 application=application,
             )
             opened.callback(one.close)
@@ -157,7 +158,6 @@ def record() -> Callable[..., bytes]:
     def write(**fields: object) -> bytes:
         return orjson.dumps(
             {
-                "key": "k",
                 "scope": "",
                 "endpoint": "POST /v1/payments",
                 "fingerprint": "f" * 64,

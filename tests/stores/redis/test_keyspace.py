@@ -10,7 +10,7 @@ from idemctl.domain.instants import FOREVER, MISSING, from_micros
 from idemctl.domain.records import Pattern
 from idemctl.domain.retention import Promise, Retention, Verdict
 from idemctl.errors import Unreachable, Unsupported
-from idemctl.stores.ports import WHOLE, Shard
+from idemctl.stores.answers import WHOLE, Shard
 from tests.stores.redis.servers import say, until
 
 if TYPE_CHECKING:

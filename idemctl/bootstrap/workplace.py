@@ -1,79 +1,29 @@
-"""The one place that wires: settings become stores, targets, history and runs.
-
-Imported by every command, so it loads nothing heavy by itself; drivers are imported when a
-store is opened.
-"""
+"""What one command works with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from idemctl.errors import ConfigError, ExitStatus, UsageError
+from idemctl.bootstrap.layouts import Catalogue
+from idemctl.bootstrap.openers import PostgresTableOpener, RedisKeyspaceOpener
+from idemctl.errors import ConfigError, ExitStatus, Unsupported, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from idemctl.domain.policies import Policies
-    from idemctl.domain.secrets import Secret
-    from idemctl.layouts.model import Layout, PostgresLayout, RedisLayout
+    from idemctl.layouts.transcript import Transcript
     from idemctl.operations.doctor import Line
     from idemctl.run.run import Run
-    from idemctl.run.target import Target
+    from idemctl.run.target import Pair, Target
     from idemctl.settings import Settings, StoreSettings
     from idemctl.state.history import History
     from idemctl.state.journal import FileJournal
-    from idemctl.stores.ports import Store
-
-_PRESETS = "layouts/presets"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresTableOpener:
-    """How to open a table. See `stores.ports.Opens`."""
-
-    dsn: Secret
-    direct_dsn: Secret
-    table: str
-    layout: PostgresLayout
-    application: str
-
-    def open(self, *, writable: bool) -> Store:
-        """See `Opens.open`."""
-        from idemctl.stores.postgres.table import PostgresTable
-
-        return PostgresTable(
-            dsn=self.dsn,
-            direct_dsn=self.direct_dsn,
-            table=self.table,
-            layout=self.layout,
-            writable=writable,
-            application=self.application,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedisKeyspaceOpener:
-    """How to open a keyspace. See `stores.ports.Opens`."""
-
-    url: Secret
-    prefix: str
-    layout: RedisLayout
-    application: str
-
-    def open(self, *, writable: bool) -> Store:
-        """See `Opens.open`."""
-        from idemctl.stores.redis.keyspace import RedisKeyspace
-
-        return RedisKeyspace(
-            url=self.url,
-            prefix=self.prefix,
-            layout=self.layout,
-            writable=writable,
-            application=self.application,
-        )
+    from idemctl.state.repeats import Repeats
+    from idemctl.state.suspects import SuspectsFile
+    from idemctl.stores.logs import HitLog
 
 
 class Workplace:
@@ -122,6 +72,78 @@ class Workplace:
             for side in self._sides(name, store, run, writes=writes)
         ]
 
+    def pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
+        """List the chosen stores that are pairs: both sides, with what the file says of them.
+
+        Raises:
+            UsageError: as `targets` does.
+        """
+        from idemctl.run.target import Pair
+
+        sides: dict[str, list[Target]] = {}
+        for target in self.targets(run, writes=writes):
+            sides.setdefault(target.store, []).append(target)
+        chosen = self.settings.chosen()
+        return [
+            Pair(
+                store=name,
+                postgres=both[0],
+                redis=both[1],
+                redis_ttl=redis.ttl,
+                transcript=self._transcript(name, chosen[name]),
+                write_order=chosen[name].write_order,
+                on_redis_miss=chosen[name].on_redis_miss,
+            )
+            for name, both in sides.items()
+            if len(both) > 1 and (redis := chosen[name].redis) is not None
+        ]
+
+    def needed_pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
+        """List the chosen pairs, for a verb that can do nothing with a store alone.
+
+        Raises:
+            ConfigError: there is none, or a store that was named is none.
+            UsageError: as `targets` does.
+        """
+        pairs = self.pairs(run, writes=writes)
+        found = {pair.store for pair in pairs}
+        alone = [name for name in self.settings.asked if name not in found]
+        if alone or not pairs:
+            names = ", ".join(alone or self.settings.chosen())
+            raise ConfigError(
+                f"{names}: not kept in both Postgres and Redis, so there is nothing to compare",
+                hint="name a store with postgres and redis, or set DATABASE_URL and REDIS_URL",
+            )
+        return pairs
+
+    def hit_logs(self, run: Run, files: Sequence[Path] = ()) -> list[HitLog]:
+        """List the logs of the chosen stores; or `files`, which need no configuration.
+
+        Raises:
+            ConfigError: there are none.
+            UsageError: files are named, and several stores.
+        """
+        from idemctl.run.pace import PaceName
+        from idemctl.settings.logs import NamedLogs, logs_as_of, logs_of_stores
+        from idemctl.stores.logs import Fields, HitLog
+
+        if not files:
+            named = list(logs_of_stores(self.settings))
+        elif self._stores or self._environ.get("IDEMCTL_STORE"):
+            named = [logs_as_of(self.settings, files)]
+        else:
+            named = [NamedLogs(files=tuple(files))]
+        return [
+            HitLog(
+                store=one.store,
+                files=one.files,
+                fields=Fields(**one.fields.model_dump()),
+                named_in=one.named_in,
+                gentle=run.pace_name is PaceName.GENTLE,
+            )
+            for one in named
+        ]
+
     def known(self) -> Iterable[Line]:
         """Tell doctor what the configuration itself says."""
         from idemctl.operations.doctor import Line
@@ -143,12 +165,30 @@ class Workplace:
         )
 
     @cached_property
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self.settings)
+
+    @cached_property
     def history(self) -> History:
         """What earlier runs left behind."""
         from idemctl.state.folder import StateFolder
         from idemctl.state.history import History
 
         return History(StateFolder(self.settings.state_folder))
+
+    def suspects(self) -> SuspectsFile:
+        """Open a file for differences that were seen once."""
+        from idemctl.state.folder import StateFolder
+        from idemctl.state.suspects import SuspectsFile
+
+        return SuspectsFile(StateFolder(self.settings.state_folder))
+
+    def repeats(self) -> Repeats:
+        """Make room for keys that several records have."""
+        from idemctl.state.folder import StateFolder
+        from idemctl.state.repeats import Repeats
+
+        return Repeats(StateFolder(self.settings.state_folder))
 
     def journal(self, run: Run) -> FileJournal:
         """Open the journal of one run."""
@@ -157,16 +197,32 @@ class Workplace:
 
         return FileJournal(StateFolder(self.settings.state_folder), run.id)
 
+    def _transcript(self, name: str, store: StoreSettings) -> Transcript | Unsupported:
+        from idemctl.layouts.transcript import transcript
+
+        assert store.postgres is not None
+        assert store.redis is not None
+        try:
+            return transcript(
+                self._catalogue.side(name, "postgres", store.postgres.layout),
+                self._catalogue.side(name, "redis", store.redis.layout),
+            )
+        except Unsupported as error:
+            # Only who writes needs it.
+            return Unsupported(f"{name}: {error.message}", hint=error.hint)
+
     def _sides(
         self, name: str, store: StoreSettings, run: Run, *, writes: bool
     ) -> Iterable[Target]:
         from idemctl.domain.policies import Policies
+        from idemctl.domain.sight import Engine
+        from idemctl.layouts.sight import sight_of
         from idemctl.run.target import Target
 
         application = f"idemctl {run.verb} {run.id}"
         policies = Policies() if store.policies is None else self._policies(store.policies)
         if store.postgres is not None:
-            layout = self._side(name, "postgres", store.postgres.layout)
+            layout = self._catalogue.side(name, "postgres", store.postgres.layout)
             yield Target(
                 store=name,
                 opens=PostgresTableOpener(
@@ -179,9 +235,10 @@ class Workplace:
                 ttl=store.ttl,
                 policies=policies,
                 in_progress_means=layout.in_progress_means,
+                sight=sight_of(layout),
             )
         if store.redis is not None:
-            keyspace = self._side(name, "redis", store.redis.layout)
+            keyspace = self._catalogue.side(name, "redis", store.redis.layout)
             yield Target(
                 store=name,
                 opens=RedisKeyspaceOpener(
@@ -193,47 +250,12 @@ class Workplace:
                 expires_by_itself=True,
                 # Redis keeps no record longer than its own TTL says: no other ttl speaks.
                 in_progress_means=keyspace.in_progress_means,
+                engine=Engine.REDIS,
+                sight=sight_of(keyspace),
+                keeps_for=store.redis.ttl,
             )
 
     def _policies(self, file: Path) -> Policies:
         from idemctl.settings.policies import read_policies
 
         return read_policies(file)
-
-    def _side(self, name: str, engine: str, layout: str) -> Any:
-        """Find one side of the layout that a store names."""
-        side = getattr(self._layout(name, engine, layout), engine)
-        if side is None:
-            raise ConfigError(
-                f"{self.settings.origin(f'stores.{name}.{engine}.layout')}: "
-                f"layout {layout} does not describe {engine}",
-                hint=f"choose a layout that does, or remove {engine} from the store",
-            )
-        return side
-
-    def _layout(self, name: str, engine: str, layout: str) -> Layout:
-        from pathlib import Path
-
-        from idemctl.documents import read_document, read_model
-        from idemctl.layouts.model import Layout
-
-        if layout.endswith(".yaml"):
-            return read_model(read_document(Path(layout)), Layout)
-        if layout not in self._catalogue:
-            raise ConfigError(
-                f"{self.settings.origin(f'stores.{name}.{engine}.layout')}: "
-                f"there is no layout {layout}",
-                hint="there are: " + ", ".join(sorted(self._catalogue)) + ", or the path of a file",
-            )
-        return self._catalogue[layout]
-
-    @cached_property
-    def _catalogue(self) -> dict[str, Layout]:
-        from idemctl.documents import parse_document, read_model, shipped
-        from idemctl.layouts.model import Layout
-
-        documents = (
-            parse_document(file.read_bytes(), file=file.name) for file in shipped(_PRESETS)
-        )
-        layouts = (read_model(document, Layout) for document in documents)
-        return {layout.layout: layout for layout in layouts}

@@ -1,22 +1,11 @@
 -- The Postgres tables of the reference patterns, as an application would own them.
 --
--- Run it as the owner of the database. Every statement may be run again: what exists stays.
--- All times are timestamptz; a table without an index on the column by which it expires
--- cannot be collected without reading the whole of it.
-
-
--- The generation of the store: one row, raised after each restore, so that what was written
--- before and what was written after can be told apart:
---   UPDATE public.idemctl_epoch SET epoch = <largest epoch seen anywhere> + 1;
-CREATE TABLE IF NOT EXISTS public.idemctl_epoch (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    epoch    bigint  NOT NULL DEFAULT 1
-);
-INSERT INTO public.idemctl_epoch DEFAULT VALUES ON CONFLICT DO NOTHING;
-
-CREATE OR REPLACE FUNCTION public.idemctl_epoch() RETURNS bigint
-    LANGUAGE sql STABLE
-    RETURN (SELECT one.epoch FROM public.idemctl_epoch AS one);
+-- Run it as the owner of the database, after what is idemctl's own, which they refer to:
+--   idemctl schema own | psql
+--   idemctl schema postgres | psql
+-- Every statement may be run again: what exists stays. All times are timestamptz; a table
+-- without an index on the column by which it expires cannot be collected without reading
+-- the whole of it.
 
 
 -- postgres-unique, layout `reference`: the whole record, with its twin in Redis.

@@ -1,0 +1,57 @@
+"""How stores are opened, as values that can be carried to another process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from idemctl.domain.secrets import Secret
+    from idemctl.layouts.model import PostgresLayout, RedisLayout
+    from idemctl.stores.ports import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresTableOpener:
+    """How to open a table. See `stores.ports.Opens`."""
+
+    dsn: Secret
+    direct_dsn: Secret
+    table: str
+    layout: PostgresLayout
+    application: str
+
+    def open(self, *, writable: bool) -> Store:
+        """See `Opens.open`."""
+        from idemctl.stores.postgres.table import PostgresTable
+
+        return PostgresTable(
+            dsn=self.dsn,
+            direct_dsn=self.direct_dsn,
+            table=self.table,
+            layout=self.layout,
+            writable=writable,
+            application=self.application,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisKeyspaceOpener:
+    """How to open a keyspace. See `stores.ports.Opens`."""
+
+    url: Secret
+    prefix: str
+    layout: RedisLayout
+    application: str
+
+    def open(self, *, writable: bool) -> Store:
+        """See `Opens.open`."""
+        from idemctl.stores.redis.keyspace import RedisKeyspace
+
+        return RedisKeyspace(
+            url=self.url,
+            prefix=self.prefix,
+            layout=self.layout,
+            writable=writable,
+            application=self.application,
+        )

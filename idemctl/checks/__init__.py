@@ -1,0 +1,1 @@
+"""Checks: what can be wrong with records, as pure rules over columns; one registry."""

@@ -1,0 +1,173 @@
+"""What a check is, and what it is handed: columns, and facts about their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from idemctl.domain.durations import format_duration
+from idemctl.domain.records import Pattern, Status
+from idemctl.domain.retention import judge
+from idemctl.domain.sight import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from idemctl.domain.batch import Batch
+    from idemctl.domain.findings import Severity
+    from idemctl.domain.retention import Retention
+    from idemctl.domain.sight import Needs, Sight
+
+    Mask = NDArray[np.bool_]
+    Int64 = NDArray[np.int64]
+
+EVERY_PATTERN: Final = frozenset(Pattern)
+BY_KEY: Final = frozenset({Pattern.POSTGRES_UNIQUE, Pattern.REDIS_SETNX, Pattern.URL_PATH})
+"""The patterns in which a record answers the retry of one request."""
+BOTH: Final = frozenset(Engine)
+POSTGRES: Final = frozenset({Engine.POSTGRES})
+REDIS: Final = frozenset({Engine.REDIS})
+
+_MICROSECOND = timedelta(microseconds=1)
+_SHOWN_TO = ((timedelta(days=2), timedelta(hours=1)), (timedelta(hours=2), timedelta(minutes=1)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a check knows of a place beside its records."""
+
+    engine: Engine
+    pattern: Pattern
+    sight: frozenset[Sight]
+    retention: Retention
+    """The promises, with the cutoff of this run."""
+    keeps_for: timedelta | None = None
+    """How long a key stays in Redis after it was written, by the configuration."""
+    backlog_after: timedelta = timedelta(hours=24)
+    """How long a record may lie past its promise before that is a backlog."""
+    is_paired: bool = False
+
+
+class Looked:
+    """A batch beside the facts; what several checks ask is computed once."""
+
+    def __init__(self, batch: Batch, facts: Facts, now: int) -> None:
+        self.batch = batch
+        self.facts = facts
+        self.now = now
+        """By the store's clock, in microseconds."""
+
+    @cached_property
+    def readable(self) -> Mask:
+        """Where a record is what its layout writes."""
+        mask: Mask = self.batch.status != Status.MALFORMED
+        return mask
+
+    @cached_property
+    def claimed(self) -> Mask:
+        """Where work is in progress."""
+        mask: Mask = self.batch.status == Status.IN_PROGRESS
+        return mask
+
+    @cached_property
+    def settled(self) -> Mask:
+        """Where work is done, well or not."""
+        status = self.batch.status
+        mask: Mask = (status == Status.COMPLETED) | (status == Status.FAILED)
+        return mask
+
+    @cached_property
+    def judged(self) -> tuple[NDArray[np.uint8], Int64]:
+        """What gc makes of each record, and when the promise made to it ends."""
+        verdicts, _, ends = judge(self.batch, self.facts.retention)
+        return verdicts, ends
+
+
+class Source(StrEnum):
+    """Where a check finds what it names."""
+
+    RECORDS = "records"
+    """In the columns, by its mask."""
+    REPEATS = "repeats"
+    """In what all records together say of a key."""
+    CHILD = "child"
+    """In the rows of a child table."""
+    TWINS = "twins"
+    """In the comparison of a pair."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What one check found in one place; adds up batch by batch."""
+
+    count: int = 0
+    low: int = 0
+    """The smallest of what the check measures; with `high` the span of it."""
+    high: int = 0
+    sample: tuple[tuple[bytes, bytes], ...] = ()
+    """Keys, each with its scope."""
+
+    def add(self, count: int, values: Int64 | None, sample: list[tuple[bytes, bytes]]) -> None:
+        """Add what was found in one more batch."""
+        if values is not None and len(values):
+            low, high = int(values.min()), int(values.max())
+            self.low = min(self.low, low) if self.count else low
+            self.high = max(self.high, high) if self.count else high
+        self.count += count
+        self.sample += tuple(sample)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that can be wrong, with all that is said about it."""
+
+    code: str
+    severity: Severity
+    engines: frozenset[Engine]
+    patterns: frozenset[Pattern] = EVERY_PATTERN
+    needs: Needs = ()
+    source: Source = Source.RECORDS
+    mask: Callable[[Looked], Mask] | None = None
+    """Which records are concerned; only of a check whose source is the records."""
+    measure: Callable[[Looked], Int64] | None = None
+    """A number for each record, whose span over those concerned the evidence tells."""
+    evidence: Callable[[Gathered, Facts], str]
+    why: str
+    """Why it hurts, in one sentence."""
+    next: str
+    """The command to type next, with a place for the store's name."""
+    next_alone: str = ""
+    """The same where the store is no pair, if that is another one."""
+
+    def applies(self, facts: Facts) -> bool:
+        """Tell whether such records can have this at all."""
+        if self.source is Source.TWINS and not facts.is_paired:
+            return False
+        if self.source is Source.REPEATS and facts.is_paired and facts.engine is Engine.REDIS:
+            # The rows of the pair say the same, and more of it.
+            return False
+        return facts.engine in self.engines and facts.pattern in self.patterns
+
+
+def between(found: Gathered) -> str:
+    """Write the span of lengths that a check measured: `2d`, `2d to 4d`."""
+    low, high = about(found.low), about(found.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def about(micros: int) -> str:
+    """Write a length of time without what does not matter beside the rest: `2d1h`, `40m`."""
+    length = max(abs(micros) * _MICROSECOND, timedelta(seconds=1))
+    unit = next((unit for least, unit in _SHOWN_TO if length >= least), timedelta(seconds=1))
+    return format_duration(max(length // unit, 1) * unit)
+
+
+def micros_of(length: timedelta) -> int:
+    """Give a length of time in microseconds."""
+    return length // _MICROSECOND

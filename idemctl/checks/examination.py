@@ -1,0 +1,124 @@
+"""An examination: all checks of one place, fed batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.checks.check import Gathered, Looked, Source
+from idemctl.domain.findings import MOST_SAMPLED, Finding, sample_of
+from idemctl.domain.records import Status
+from idemctl.domain.sight import blindness, lacking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from idemctl.checks.check import Check, Facts
+    from idemctl.domain.batch import Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannotJudge:
+    """A check that could not be made, and why: never a finding, and never zero."""
+
+    code: str
+    why: str
+
+
+class Examination:
+    """Makes the checks that the sight of a place allows, and adds up what they find."""
+
+    def __init__(self, facts: Facts, checks: Iterable[Check]) -> None:
+        self.facts = facts
+        self.seen_count = 0
+        self.by_status = dict.fromkeys(Status, 0)
+        self.cannot_judge: list[CannotJudge] = []
+        self._able: dict[str, Check] = {}
+        self._gathered: dict[str, Gathered] = {}
+        for check in checks:
+            if not check.applies(facts):
+                continue
+            lacks = lacking(check.needs, facts.sight)
+            if lacks:
+                why = blindness(lacks, facts.engine)
+                self.cannot_judge.append(CannotJudge(code=check.code, why=why))
+            else:
+                self._able[check.code] = check
+        self._masked = [one for one in self._able.values() if one.source is Source.RECORDS]
+
+    @property
+    def checked(self) -> list[str]:
+        """The codes of the checks that are made here."""
+        return list(self._able)
+
+    def makes(self, source: Source) -> list[str]:
+        """List the codes of the checks that are made here and find what they name there."""
+        return [code for code, check in self._able.items() if check.source is source]
+
+    def give_up(self, code: str, why: str) -> None:
+        """Say of a check that it cannot be made after all; what it found is forgotten."""
+        if self._able.pop(code, None) is not None:
+            self._gathered.pop(code, None)
+            self._masked = [one for one in self._masked if one.code != code]
+            self.cannot_judge.append(CannotJudge(code=code, why=why))
+
+    def give_up_all(self, why: str) -> None:
+        """Say of every check that it cannot be made after all."""
+        for code in self.checked:
+            self.give_up(code, why)
+
+    def see(self, batch: Batch, now: int) -> None:
+        """Make every check on one batch, at that instant by the store's clock."""
+        self.seen_count += len(batch)
+        numbers = np.bincount(batch.status, minlength=len(Status)).tolist()
+        for status in Status:
+            self.by_status[status] += numbers[status]
+        looked = Looked(batch, self.facts, now)
+        for check in self._masked:
+            assert check.mask is not None, "a check on records has a mask"
+            mask = check.mask(looked)
+            if not mask.any():
+                continue
+            rows = np.flatnonzero(mask)
+            found = self._gathered.setdefault(check.code, Gathered())
+            room = MOST_SAMPLED - len(found.sample)
+            found.add(
+                len(rows),
+                None if check.measure is None else check.measure(looked)[rows],
+                [(batch.keys[row], batch.scopes[row]) for row in rows[:room].tolist()],
+            )
+
+    def add(self, code: str, count: int, sample: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add what a check found that looks at something else than single records."""
+        if count and code in self._able:
+            found = self._gathered.setdefault(code, Gathered())
+            room = MOST_SAMPLED - len(found.sample)
+            found.add(count, None, list(sample)[:room])
+
+    def findings(self, store: str, place: str) -> list[Finding]:
+        """Give what was found, in the order of the checks."""
+        return [
+            self._finding(check, self._gathered[code], store, place)
+            for code, check in self._able.items()
+            if code in self._gathered
+        ]
+
+    def _finding(self, check: Check, found: Gathered, store: str, place: str) -> Finding:
+        following = check.next
+        if check.next_alone and not self.facts.is_paired:
+            following = check.next_alone
+        return Finding(
+            code=check.code,
+            severity=check.severity,
+            store=store,
+            engine=self.facts.engine,
+            pattern=self.facts.pattern,
+            place=place,
+            count=found.count,
+            sample=tuple(sample_of(key, scope) for key, scope in found.sample),
+            evidence=check.evidence(found, self.facts),
+            why=check.why,
+            next=following.format(store=store),
+        )

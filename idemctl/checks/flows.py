@@ -1,0 +1,110 @@
+"""Work that does not come to its end: crashed owners, stuck runs, events not sent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.checks.check import BOTH, BY_KEY, Check, Source, between, micros_of
+from idemctl.domain.findings import Severity
+from idemctl.domain.instants import MISSING
+from idemctl.domain.records import Pattern
+from idemctl.domain.sight import Engine, Sight
+
+if TYPE_CHECKING:
+    from idemctl.checks.check import Int64, Looked, Mask
+
+MARGIN = timedelta(minutes=5)
+"""How long past its end a lease or a deadline is still nobody's fault: owners end late."""
+
+
+def _bound(looked: Looked) -> Int64:
+    """Give until when work may be in progress."""
+    batch = looked.batch
+    return np.where(batch.lease_until == MISSING, batch.due_at, batch.lease_until)
+
+
+def _overdue(looked: Looked) -> Mask:
+    bound = _bound(looked)
+    late = bound < looked.now - micros_of(MARGIN)
+    mask: Mask = looked.claimed & (bound != MISSING) & late
+    return mask
+
+
+def _late_for(looked: Looked) -> Int64:
+    # A bound that is missing belongs to no record that is counted, and must not wrap around.
+    bound = _bound(looked)
+    return looked.now - np.where(bound == MISSING, looked.now, bound)
+
+
+STUCK_IN_PROGRESS = Check(
+    code="stuck-in-progress",
+    severity=Severity.ERROR,
+    engines=BOTH,
+    patterns=BY_KEY,
+    needs=((Sight.STATUS,), (Sight.LEASE, Sight.DUE)),
+    mask=_overdue,
+    measure=_late_for,
+    evidence=lambda found, _: f"in progress, and the lease has been over for {between(found)}",
+    why="The owner is gone, and every retry is told that the work is still running; whether it "
+    "was done only evidence can say.",
+    next="idemctl diagnose --store {store}",
+)
+LEASE_NEVER_FILLED = Check(
+    code="lease-never-filled",
+    severity=Severity.ERROR,
+    engines=BOTH,
+    patterns=BY_KEY,
+    needs=((Sight.STATUS,), (Sight.LEASE,)),
+    mask=lambda looked: looked.claimed & (looked.batch.lease_until == MISSING),
+    evidence=lambda _found, _facts: "in progress without a lease",
+    why="Nobody can tell a crashed owner from a slow one, so the key can never be taken over "
+    "safely.",
+    next="idemctl diagnose --store {store}",
+)
+WORKFLOW_STUCK = Check(
+    code="workflow-stuck",
+    severity=Severity.ERROR,
+    engines=BOTH,
+    patterns=frozenset({Pattern.WORKFLOW}),
+    needs=((Sight.STATUS,), (Sight.DUE, Sight.LEASE)),
+    mask=_overdue,
+    measure=_late_for,
+    evidence=lambda found, _: f"not finished, and overdue for {between(found)}",
+    why="Nobody resumes the run after its last committed step, and what it began stays half done.",
+    next="idemctl diagnose --store {store}",
+)
+WORKFLOW_STEP_REPEATED = Check(
+    code="workflow-step-repeated",
+    severity=Severity.CRITICAL,
+    engines=frozenset({Engine.POSTGRES}),
+    patterns=frozenset({Pattern.WORKFLOW}),
+    needs=((Sight.STEPS,),),
+    source=Source.CHILD,
+    evidence=lambda _found, _facts: "runs with a step that was completed more than once",
+    why="The run was resumed before its last committed step, and the side effects of that step "
+    "happened twice.",
+    next="idemctl diagnose --store {store}",
+)
+OUTBOX_OVERDUE = Check(
+    code="outbox-overdue",
+    severity=Severity.ERROR,
+    engines=BOTH,
+    patterns=frozenset({Pattern.OUTBOX}),
+    needs=((Sight.STATUS,), (Sight.DUE, Sight.LEASE)),
+    mask=_overdue,
+    measure=_late_for,
+    evidence=lambda found, _: f"not dispatched, and past the deadline for {between(found)}",
+    why="The state says that it happened, and nobody outside was told.",
+    next="idemctl diagnose --store {store}",
+)
+
+CHECKS = (
+    STUCK_IN_PROGRESS,
+    LEASE_NEVER_FILLED,
+    WORKFLOW_STUCK,
+    WORKFLOW_STEP_REPEATED,
+    OUTBOX_OVERDUE,
+)

@@ -1,0 +1,91 @@
+"""Keys that cannot do what a key is for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.checks.check import BOTH, BY_KEY, REDIS, Check, Source
+from idemctl.domain.findings import Severity
+from idemctl.domain.keys import is_text
+from idemctl.domain.records import Pattern
+from idemctl.domain.sight import Sight
+
+if TYPE_CHECKING:
+    from idemctl.checks.check import Int64, Looked, Mask
+
+LONGEST = 255
+"""Bytes: what the providers' interfaces take, and an index entry bears."""
+_UUID = re.compile(rb"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+
+
+def _lengths(looked: Looked) -> Int64:
+    keys = looked.batch.keys
+    return np.fromiter(map(len, keys), np.int64, len(keys))
+
+
+def _no_text(looked: Looked) -> Mask:
+    keys = looked.batch.keys
+    if is_text(b" ".join(keys)):
+        return np.zeros(len(keys), np.bool_)
+    return np.fromiter((not is_text(key) for key in keys), np.bool_, len(keys))
+
+
+def _no_uuid(looked: Looked) -> Mask:
+    keys = looked.batch.keys
+    found = np.fromiter((_UUID.fullmatch(key) is None for key in keys), np.bool_, len(keys))
+    return looked.readable & found
+
+
+KEY_ON_TWO_ENDPOINTS = Check(
+    code="key-on-two-endpoints",
+    severity=Severity.ERROR,
+    engines=BOTH,
+    patterns=BY_KEY,
+    needs=((Sight.ENDPOINT,),),
+    source=Source.REPEATS,
+    evidence=lambda _found, _facts: "keys with records of more than one endpoint",
+    why="One key names two operations: a client that makes its keys badly, or somebody who "
+    "tries other people's.",
+    next="idemctl hits --store {store}",
+)
+KEY_OVERSIZED = Check(
+    code="key-oversized",
+    severity=Severity.WARNING,
+    engines=BOTH,
+    mask=lambda looked: looked.readable & (_lengths(looked) > LONGEST),
+    measure=_lengths,
+    evidence=lambda found, _: (
+        f"keys of {found.low:,} bytes"
+        if found.low == found.high
+        else f"keys of {found.low:,} to {found.high:,} bytes"
+    ),
+    why="Every index entry and every twin carries the whole key, and beyond a third of a page "
+    "Postgres refuses the row.",
+    next="idemctl hits --store {store}",
+)
+KEY_NOT_TEXT = Check(
+    code="key-not-text",
+    severity=Severity.ERROR,
+    engines=REDIS,
+    mask=_no_text,
+    evidence=lambda _found, _facts: "keys that are no UTF-8, or hold a NUL",
+    why="No text column of Postgres can hold such a key, so there is nothing to fall back to "
+    "when Redis is gone.",
+    next="idemctl hits --store {store}",
+)
+PATH_WITHOUT_UUID = Check(
+    code="path-without-uuid",
+    severity=Severity.WARNING,
+    engines=BOTH,
+    patterns=frozenset({Pattern.URL_PATH}),
+    mask=_no_uuid,
+    evidence=lambda _found, _facts: "paths whose key is no UUID",
+    why="A name that says what it is about is chosen twice sooner or later, and the second "
+    "operation is answered with the result of the first.",
+    next="idemctl hits --store {store}",
+)
+
+CHECKS = (KEY_ON_TWO_ENDPOINTS, KEY_OVERSIZED, KEY_NOT_TEXT, PATH_WITHOUT_UUID)

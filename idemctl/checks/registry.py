@@ -1,0 +1,19 @@
+"""All checks, a theme after the other: the one list that audit and its documentation go by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from idemctl.checks import flows, keys, promises, shape, twins
+
+if TYPE_CHECKING:
+    from idemctl.checks.check import Check
+
+CHECKS: tuple[Check, ...] = (
+    *flows.CHECKS,
+    *keys.CHECKS,
+    *shape.CHECKS,
+    *promises.CHECKS,
+    *twins.CHECKS,
+)
+BY_CODE = {check.code: check for check in CHECKS}

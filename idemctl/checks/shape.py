@@ -1,0 +1,109 @@
+"""Records that are not what they should be: broken, of another type, without a part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.checks.check import BOTH, BY_KEY, REDIS, Check
+from idemctl.domain.findings import Severity
+from idemctl.domain.records import Flaw, Status
+from idemctl.domain.sight import Sight
+
+if TYPE_CHECKING:
+    from idemctl.checks.check import Facts, Gathered, Looked, Mask
+
+_SERVER_ERRORS = range(500, 600)
+_FLAWS = {
+    Flaw.NO_STATUS: "the status is none that the layout knows",
+    Flaw.UNREADABLE: "the value is not what the layout writes",
+    Flaw.TOO_LONG: "the value is too long for any record",
+    Flaw.FOREIGN_NAME: "the name is none that the layout writes",
+}
+
+
+def _malformed(looked: Looked) -> Mask:
+    batch = looked.batch
+    mask: Mask = (batch.status == Status.MALFORMED) & (batch.flaw != Flaw.OTHER_TYPE)
+    return mask
+
+
+def _flaws(found: Gathered, _facts: Facts) -> str:
+    if found.low == found.high and found.low in _FLAWS:
+        return _FLAWS[Flaw(found.low)]
+    return "status, value or name is none that the layout knows"
+
+
+def _of_another_type(looked: Looked) -> Mask:
+    mask: Mask = looked.batch.flaw == Flaw.OTHER_TYPE
+    return mask
+
+
+def _without_fingerprint(looked: Looked) -> Mask:
+    fingerprints = looked.batch.fingerprints
+    if b"" not in fingerprints:
+        return np.zeros(len(fingerprints), np.bool_)
+    missing = np.fromiter((not one for one in fingerprints), np.bool_, len(fingerprints))
+    return looked.settled & missing
+
+
+def _stored_error(looked: Looked) -> Mask:
+    batch = looked.batch
+    number = batch.response_status
+    first, last = _SERVER_ERRORS.start, _SERVER_ERRORS.stop
+    mask: Mask = (batch.status == Status.COMPLETED) & (number >= first) & (number < last)
+    return mask
+
+
+MALFORMED_RECORD = Check(
+    code="malformed-record",
+    severity=Severity.ERROR,
+    engines=BOTH,
+    mask=_malformed,
+    measure=lambda looked: looked.batch.flaw.astype(np.int64),
+    evidence=_flaws,
+    why="Nobody can say whether the work was done, so the application answers retries by "
+    "guessing; idemctl leaves such a record alone.",
+    next="idemctl doctor --store {store}",
+)
+WRONG_TYPE = Check(
+    code="wrong-type",
+    severity=Severity.ERROR,
+    engines=REDIS,
+    mask=_of_another_type,
+    evidence=lambda _found, _facts: "keys that hold a hash, a list or the like: no string",
+    why="Every GET and SET of the application fails on it: a second version writes another "
+    "layout under the same prefix.",
+    next="idemctl doctor --store {store}",
+)
+FINGERPRINT_MISSING = Check(
+    code="fingerprint-missing",
+    severity=Severity.WARNING,
+    engines=BOTH,
+    patterns=BY_KEY,
+    needs=((Sight.FINGERPRINT,),),
+    mask=_without_fingerprint,
+    evidence=lambda _found, _facts: "completed or failed, without a fingerprint of the request",
+    why="A key that is used again for another request cannot be told from a retry, and gets the "
+    "stored response.",
+    next="idemctl hits --store {store}",
+)
+STORED_SERVER_ERROR = Check(
+    code="stored-server-error",
+    severity=Severity.CRITICAL,
+    engines=BOTH,
+    patterns=BY_KEY,
+    needs=((Sight.RESPONSE,),),
+    mask=_stored_error,
+    measure=lambda looked: looked.batch.response_status,
+    evidence=lambda found, _: (
+        f"completed, with the response {found.low}"
+        if found.low == found.high
+        else f"completed, with responses from {found.low} to {found.high}"
+    ),
+    why="An outage that is over is replayed to every retry until the promise ends.",
+    next="idemctl hits --store {store}",
+)
+
+CHECKS = (MALFORMED_RECORD, WRONG_TYPE, FINGERPRINT_MISSING, STORED_SERVER_ERROR)

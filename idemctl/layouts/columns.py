@@ -1,0 +1,137 @@
+"""Columns of what rows hold: texts, numbers and instants.
+
+Each column has a way for what is plain, as nearly all are, and a careful one for the rest.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import repeat
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from idemctl.domain.instants import FOREVER, MISSING, to_micros
+from idemctl.layouts.conditions import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    Int64 = NDArray[np.int64]
+    Values = Sequence[object]
+
+
+class Members:
+    """What some rows hold in the fields that count, and each row's status."""
+
+    def __init__(
+        self, fields: Sequence[str], rows: list[tuple[Any, ...]], status: list[int]
+    ) -> None:
+        self._fields = fields
+        self._rows = rows
+        self.status = status
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def join(self, others: Members) -> None:
+        """Add more rows."""
+        self._rows += others._rows
+        self.status += others.status
+
+    def columns(self) -> Columns:
+        """Turn the rows around."""
+        values: Iterable[Values] = zip(*self._rows, strict=True) if self._rows else repeat(())
+        return Columns(dict(zip(self._fields, values, strict=False)), self.status)
+
+
+class Columns:
+    """Rows turned around: the values of each field, `None` where one is missing."""
+
+    def __init__(self, values: dict[str, Values], status: list[int]) -> None:
+        self.values = values
+        self.status = status
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def texts(self, field: str | None) -> list[bytes]:
+        """Give one field of each row as bytes, empty where it is missing."""
+        return [b""] * len(self) if field is None else texts(self.values[field])
+
+    def numbers(self, field: str | None) -> Int64:
+        """Give one field of each row as a number."""
+        return missing(len(self)) if field is None else _numbers(self.values[field])
+
+    def instants(self, field: str | None, unit: int) -> Int64:
+        """Give one field of each row, which counts units of so many microseconds."""
+        return missing(len(self)) if field is None else _instants(self.values[field], unit)
+
+
+def texts(values: Values) -> list[bytes]:
+    """Write values as bytes, empty where one is missing."""
+    try:
+        return list(map(str.encode, values))  # type: ignore[arg-type] # Else it raises.
+    except (TypeError, UnicodeEncodeError):
+        return [as_bytes(value) for value in values]
+
+
+def missing(count: int) -> Int64:
+    """Make a column of what a layout does not store."""
+    return np.full(count, MISSING, np.int64)
+
+
+def as_bytes(value: object) -> bytes:
+    """Give a field's value as bytes; empty for a missing one."""
+    if type(value) is str:
+        return value.encode("utf-8", errors="surrogateescape")
+    if value is None:
+        return b""
+    return value if isinstance(value, bytes) else str(as_text(value)).encode("utf-8")
+
+
+def _numbers(values: Values) -> Int64:
+    plain = _plain_numbers(values)
+    if plain is None:
+        return np.fromiter(map(_number, values), np.int64, len(values))
+    return np.where(plain == FOREVER, MISSING, plain)
+
+
+def _instants(values: Values, unit: int) -> Int64:
+    plain = _plain_numbers(values)
+    if plain is not None:
+        known, last = plain != MISSING, FOREVER // unit
+        if not (known & ((plain >= last) | (plain <= -last))).any():
+            return np.where(known, plain * unit, MISSING)
+    return np.fromiter((_instant(one, unit) for one in values), np.int64, len(values))
+
+
+def _plain_numbers(values: Values) -> Int64 | None:
+    """Make a column of integers and nulls; `None` where it holds anything else."""
+    kinds = set(map(type, values))
+    if not kinds <= {int, NoneType}:
+        return None
+    null_count = 0
+    if NoneType in kinds:
+        null_count = values.count(None)
+        values = [MISSING if value is None else value for value in values]
+    try:
+        plain = np.array(values, np.int64)
+    except OverflowError:
+        return None
+    # A number that looks like a null must not be taken for one.
+    return plain if np.count_nonzero(plain == MISSING) == null_count else None
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int and MISSING < value < FOREVER else MISSING
+
+
+def _instant(value: object, unit: int) -> int:
+    if type(value) is int:
+        micros = value * unit
+        return micros if MISSING < micros < FOREVER else FOREVER
+    return to_micros(value) if isinstance(value, datetime) else MISSING

@@ -1,0 +1,50 @@
+"""What one side of a layout lets idemctl see."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from idemctl.domain.records import Pattern
+from idemctl.domain.sight import Sight
+from idemctl.layouts.model import PostgresLayout, RedisLayout, Statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from idemctl.layouts.model import Side
+
+_FIELDS = {
+    Sight.LEASE: "lease",
+    Sight.DUE: "due",
+    Sight.FINGERPRINT: "fingerprint",
+    Sight.ENDPOINT: "endpoint",
+    Sight.CLIENT: "client",
+    Sight.SCOPE: "scope",
+    Sight.RESPONSE: "response_status",
+    Sight.EXPIRY: "expires",
+    Sight.AGE: "counted_from",
+    Sight.VERSION: "fence",
+}
+
+
+def sight_of(side: Side) -> frozenset[Sight]:
+    """Tell what the records of a table or a keyspace show when read through its layout."""
+    return frozenset(_seen(side))
+
+
+def _seen(side: Side) -> Iterator[Sight]:
+    for sight, field in _FIELDS.items():
+        if getattr(side, field) is not None:
+            yield sight
+    if isinstance(side.status, Statuses) and side.status.in_progress is not None:
+        yield Sight.STATUS
+    if side.pattern is Pattern.BODY_HASH:
+        # The key itself is the digest of the request.
+        yield Sight.FINGERPRINT
+    if isinstance(side, RedisLayout):
+        yield Sight.KEY_TTL
+        parts = re.compile(side.key).groupindex
+        yield from (one for one in (Sight.SCOPE, Sight.ENDPOINT) if one.value in parts)
+    if isinstance(side, PostgresLayout) and side.child is not None:
+        yield from [Sight.STEPS] if side.child.step and side.child.done is not None else []

@@ -1,0 +1,127 @@
+"""What a twin holds, member by member, so that it can be written from a row.
+
+Only what loses nothing is written: every member of the twin must be kept in a column, and
+every status must have exactly one word. Otherwise filling is refused, and said so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from idemctl.domain.records import Status
+from idemctl.errors import Unsupported
+from idemctl.layouts.conditions import Is
+from idemctl.layouts.model import Codec, Statuses, Unit, one_field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from idemctl.layouts.model import PostgresLayout, RedisLayout, Side
+
+FLAG = b"1"
+"""What a flag holds; readers look at nothing but its presence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A column, as JSON writes values of its type."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A batch's column of that name, as a number of the twin's unit; null where it has none."""
+
+    of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member of the twin's JSON, and what it is written from; `None` is the status."""
+
+    name: str
+    source: Value | Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """How twins are written from rows."""
+
+    members: tuple[Member, ...] = ()
+    """None for a flag."""
+    unit: Unit = Unit.MILLISECONDS
+    words: Mapping[Status, str | int | bool] = field(default_factory=dict)
+    """What the twin calls each status."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns whose values it is written from."""
+        return [one.source.column for one in self.members if isinstance(one.source, Value)]
+
+
+_VALUES = (
+    "scope", "endpoint", "client", "fingerprint", "fence", "epoch",
+    "response_status", "response_headers", "response_body",
+)  # fmt: skip
+_INSTANTS = {
+    "lease": "lease_until",
+    "counted_from": "counted_from",
+    "completed": "completed_at",
+    "expires": "expires_at",
+}
+"""The parts of a layout that are instants, and a batch's columns for them."""
+
+
+def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
+    """Find out how twins in `redis` are written from rows of `postgres`.
+
+    Raises:
+        Unsupported: the twin could not be written without loss.
+    """
+    if redis.codec is Codec.FLAG:
+        return Transcript()
+    parts = [*_VALUES, *_INSTANTS]
+    lost = [part for part in parts if getattr(redis, part) and not getattr(postgres, part)]
+    if lost:
+        raise Unsupported(
+            f"twins cannot be written from rows: no column keeps {', '.join(lost)}",
+            hint="name the columns in the layout, or leave the members out of it",
+        )
+    single = one_field(redis.status) if isinstance(redis.status, Statuses) else None
+    if single is None:
+        raise _unwritable("their status is told by more than one value")
+    words = {
+        status: told.value for status, told in _conditions(redis).items() if isinstance(told, Is)
+    }
+    known = _conditions(postgres) or {Status.UNKNOWN: None}
+    wordless = [status.label for status in known if status not in words]
+    if wordless:
+        raise _unwritable(f"they have no word for {', '.join(wordless)}")
+    pairs: list[tuple[str | None, Value | Instant | None]] = [
+        (redis.key_field, Value(postgres.key)),
+        *((getattr(redis, part), Value(getattr(postgres, part))) for part in _VALUES),
+        *((getattr(redis, part), Instant(column)) for part, column in _INSTANTS.items()),
+        (single[0], None),
+    ]
+    sources: dict[str, Value | Instant | None] = {}
+    for name, source in pairs:
+        if name is not None and sources.setdefault(name, source) != source:
+            raise _unwritable(f"{name} would hold two columns at once")
+    return Transcript(
+        members=tuple(Member(name=name, source=source) for name, source in sources.items()),
+        unit=redis.unit,
+        words=words,
+    )
+
+
+def _conditions(side: Side) -> dict[Status, object]:
+    return dict(side.status.conditions()) if isinstance(side.status, Statuses) else {}
+
+
+def _unwritable(reason: str) -> Unsupported:
+    return Unsupported(
+        f"twins cannot be written from rows: {reason}",
+        hint="idemctl reconcile without --apply reports the differences all the same",
+    )

@@ -1,0 +1,59 @@
+"""The hot path the other way: rows turned into what their twins hold.
+
+Like reading, it works on whole columns and does the same thing to every row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from idemctl.domain.instants import FOREVER, MISSING
+from idemctl.domain.records import Status
+from idemctl.layouts.transcript import FLAG, Instant, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from idemctl.domain.batch import Batch
+    from idemctl.layouts.transcript import Transcript
+
+
+def written(
+    transcript: Transcript, batch: Batch, columns: Mapping[str, Sequence[object]]
+) -> list[bytes]:
+    """Write the twin of each row; one without a status that it has a word for says null there.
+
+    Args:
+        transcript: what a twin holds.
+        batch: the rows.
+        columns: by name, what `Value` members are made of, row by row, as orjson takes it.
+    """
+    if not transcript.members:
+        return [FLAG] * len(batch)
+    words = [transcript.words.get(status) for status in Status]
+    members: list[Sequence[object]] = []
+    for member in transcript.members:
+        match member.source:
+            case Value(column=column):
+                members.append(columns[column])
+            case Instant(of=name):
+                members.append(_numbers(getattr(batch, name), transcript.unit.micros))
+            case None:
+                members.append([words[number] for number in batch.status.tolist()])
+    names = [member.name for member in transcript.members]
+    rows = zip(*members, strict=True)
+    return [orjson.dumps(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _numbers(instants: NDArray[np.int64], unit: int) -> list[int | None]:
+    """Write instants as numbers of a unit, rounded down."""
+    numbers: list[int | None] = (instants // unit).tolist()
+    gone = (instants == MISSING) | (instants == FOREVER)
+    for row in gone.nonzero()[0].tolist():
+        numbers[row] = None
+    return numbers

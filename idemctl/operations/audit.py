@@ -1,0 +1,284 @@
+"""audit: what is wrong, in every place of every store.
+
+Each record is read once, and every check looks at it; of a pair the sweeps of the comparison
+are that reading. Nothing is changed. What could not be looked at, and what the layout does not
+show, is said: it is never taken for nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from idemctl.checks.check import Source
+from idemctl.domain.findings import Severity
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.sight import Engine, FailureMode, Sight, view
+from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.run.comparison import compare
+from idemctl.run.examining import Look, examination_of
+from idemctl.run.pairing import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from idemctl.checks.examination import CannotJudge, Examination
+    from idemctl.domain.findings import Finding
+    from idemctl.domain.records import Pattern, Status
+    from idemctl.domain.sight import View
+    from idemctl.run.run import Run
+    from idemctl.run.target import Pair, Target
+    from idemctl.state.repeats import Repeats
+    from idemctl.state.suspects import SuspectsFile
+    from idemctl.stores.ports import Store
+
+_STOPPED_BEFORE = "the run was stopped before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the operator decided."""
+
+    strict: bool = False
+    """Whether a check that cannot be made is an error."""
+    fail_on: Severity = Severity.WARNING
+    backlog_after: timedelta = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """What came of one place."""
+
+    target: Target
+    pattern: Pattern
+    place: str
+    seen_count: int
+    row_estimate: int | None
+    """About how many records there are, where the store knows."""
+    by_status: Mapping[Status, int]
+    findings: Sequence[Finding]
+    checked: Sequence[str]
+    """The codes of the checks that were made."""
+    cannot_judge: Sequence[CannotJudge]
+    why_stopped: WhyStopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSight:
+    """What one store shows of the failure modes, both of its sides together."""
+
+    store: str
+    engine: Engine
+    """By whose words the reasons are given: of a pair it is Postgres."""
+    views: tuple[View, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of an audit."""
+
+    options: Options
+    sights: tuple[StoreSight, ...]
+    places: tuple[Audited, ...]
+    failures: tuple[IdemctlError, ...] = ()
+    """What kept places from being looked at; the others were looked at all the same."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the gravest first."""
+        found = [finding for place in self.places for finding in place.findings]
+        return sorted(found, key=lambda one: -one.severity)
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status of the whole."""
+        statuses = [place.why_stopped.status for place in self.places]
+        statuses += [failure.status for failure in self.failures]
+        if any(finding.severity >= self.options.fail_on for finding in self.findings):
+            statuses.append(ExitStatus.FINDINGS)
+        if self.options.strict and not self.is_whole:
+            statuses.append(ExitStatus.UNREACHABLE)
+        return worst(statuses)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every check was made on everything."""
+        return not self.failures and all(
+            place.why_stopped is WhyStopped.DONE and not place.cannot_judge for place in self.places
+        )
+
+
+def audit(
+    targets: Iterable[Target],
+    pairs: Iterable[Pair],
+    options: Options,
+    run: Run,
+    *,
+    repeats: Callable[[], Repeats],
+    suspects: Callable[[], SuspectsFile],
+) -> Outcome:
+    """Look at each store in turn; a failure is a part of the outcome.
+
+    Args:
+        targets: the sides of all stores.
+        pairs: those of them that belong together.
+        options: what the operator decided.
+        run: asked between batches whether to go on.
+        repeats: makes room for keys that several records have.
+        suspects: opens a file for differences that were seen once.
+    """
+    stores: dict[str, list[Target]] = {}
+    for target in targets:
+        stores.setdefault(target.store, []).append(target)
+    paired = {pair.store: pair for pair in pairs}
+    auditor = _Auditor(options, run, repeats, suspects)
+    for store, sides in stores.items():
+        if auditor.why_stopped is not WhyStopped.DONE:
+            auditor.leave(sides, is_paired=store in paired, why=_STOPPED_BEFORE)
+        elif store not in paired or not auditor.look_at_pair(paired[store]):
+            auditor.look_at_each(sides, is_paired=store in paired)
+    return Outcome(
+        options=options,
+        sights=tuple(_sight(store, sides, store in paired) for store, sides in stores.items()),
+        places=tuple(auditor.places),
+        failures=tuple(auditor.failures),
+    )
+
+
+class _Auditor:
+    """Goes from store to store, and keeps what was found."""
+
+    def __init__(
+        self,
+        options: Options,
+        run: Run,
+        repeats: Callable[[], Repeats],
+        suspects: Callable[[], SuspectsFile],
+    ) -> None:
+        self.places: list[Audited] = []
+        self.failures: list[IdemctlError] = []
+        self.why_stopped = WhyStopped.DONE
+        self._options = options
+        self._run = run
+        self._repeats = repeats
+        self._suspects = suspects
+        self._incomparable = ""
+        """Why the sides of the store at hand were not compared."""
+
+    def look_at_pair(self, pair: Pair) -> bool:
+        """Compare both sides while looking at them; false where that could not be done."""
+        kept_count = len(self.places)
+        try:
+            with ExitStack() as stack:
+                both = stack.enter_context(opened(pair, writable=False))
+                suspects = stack.enter_context(self._suspects())
+                looks = {
+                    target.engine.value: self._look(
+                        target, store, stack.enter_context(self._repeats()), is_paired=True
+                    )
+                    for target, store in ((pair.postgres, both.postgres), (pair.redis, both.redis))
+                }
+                comparison = compare(
+                    pair,
+                    both,
+                    self._run,
+                    suspects,
+                    watch=lambda side, batch: looks[side].see(batch),
+                )
+                self.why_stopped = comparison.why_stopped
+                unseen = looks[Engine.REDIS].count_twins(comparison)
+                for look in looks.values():
+                    self._finish(look)
+        except IdemctlError as error:
+            # Each side is looked at by itself; whoever does not answer is found out there.
+            self._incomparable = f"not compared: {error.message}"
+            del self.places[kept_count:]
+            return False
+        self.failures += [unseen] if unseen is not None else []
+        return True
+
+    def look_at_each(self, sides: Sequence[Target], *, is_paired: bool) -> None:
+        """Look at sides one after the other."""
+        for target in sides:
+            if self.why_stopped is not WhyStopped.DONE:
+                self.leave([target], is_paired=is_paired, why=_STOPPED_BEFORE)
+                continue
+            try:
+                with (
+                    closing(target.opens.open(writable=False)) as store,
+                    self._repeats() as repeats,
+                ):
+                    look = self._look(target, store, repeats, is_paired=is_paired)
+                    for code in look.examination.makes(Source.TWINS):
+                        look.examination.give_up(code, self._incomparable)
+                    self.why_stopped = look.scan(self._run)
+                    self._finish(look)
+            except IdemctlError as error:
+                self.failures.append(error)
+                self.leave([target], is_paired=is_paired, why=error.message)
+
+    def leave(self, sides: Iterable[Target], *, is_paired: bool, why: str) -> None:
+        """Say of sides that nothing of them was judged."""
+        for target in sides:
+            # The layout alone knows the pattern; nothing is connected for it.
+            with closing(target.opens.open(writable=False)) as store:
+                pattern = store.pattern
+            examination = examination_of(
+                target,
+                pattern,
+                self._run.started_at,
+                is_paired=is_paired,
+                backlog_after=self._options.backlog_after,
+            )
+            examination.give_up_all(why)
+            self._keep(target, examination, place=target.engine.value, row_estimate=None)
+
+    def _look(self, target: Target, store: Store, repeats: Repeats, *, is_paired: bool) -> Look:
+        return Look(
+            target,
+            store,
+            repeats,
+            is_paired=is_paired,
+            backlog_after=self._options.backlog_after,
+        )
+
+    def _finish(self, look: Look) -> None:
+        """Do what comes after the records, and keep what was found."""
+        if self.why_stopped is WhyStopped.DONE:
+            self.why_stopped = look.inspect(self._run)
+            look.give_up_if_empty()
+        else:
+            for code in look.examination.makes(Source.CHILD):
+                look.examination.give_up(code, _STOPPED_BEFORE)
+        look.count_repeats()
+        self._keep(look.target, look.examination, look.place, look.row_estimate)
+
+    def _keep(
+        self, target: Target, examination: Examination, place: str, row_estimate: int | None
+    ) -> None:
+        self.places.append(
+            Audited(
+                target=target,
+                pattern=examination.facts.pattern,
+                place=place,
+                seen_count=examination.seen_count,
+                row_estimate=row_estimate,
+                by_status=examination.by_status,
+                findings=examination.findings(target.store, place),
+                checked=examination.checked,
+                cannot_judge=examination.cannot_judge,
+                why_stopped=self.why_stopped,
+            )
+        )
+
+
+def _sight(store: str, sides: Sequence[Target], is_paired: bool) -> StoreSight:
+    seen = frozenset[Sight]().union(*(target.sight for target in sides))
+    seen |= {Sight.TWIN} if is_paired else set()
+    return StoreSight(
+        store=store,
+        engine=min((target.engine for target in sides), default=Engine.POSTGRES),
+        views=tuple(view(mode, seen) for mode in FailureMode),
+    )

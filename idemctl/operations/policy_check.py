@@ -1,0 +1,144 @@
+"""policy check: are the policy files sound, and are their ttls long enough?
+
+Gather: each file is read with the places of all that stands in it. Decide: the rules of
+`domain.policy_rules`, endpoint by endpoint. There is nothing to apply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from idemctl.documents import InvalidDocument, read_document
+from idemctl.domain.findings import Severity
+from idemctl.domain.policy_rules import cannot_judge, check_endpoint
+from idemctl.errors import ConfigError, ExitStatus, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from idemctl.documents import Document, Place
+    from idemctl.domain.policies import Policies
+    from idemctl.run.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found, and where in which file."""
+
+    code: str
+    severity: Severity
+    place: Place
+    endpoint: str | None
+    """None where the file could not be understood."""
+    message: str
+    fix: str | None = None
+    """None where the message itself says what is wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What came of one file."""
+
+    file: Path
+    endpoint_count: int = 0
+    cannot_judge_count: int = 0
+    """Endpoints that name a provider whose window nobody knows."""
+    findings: tuple[Finding, ...] = ()
+    """In the order of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a check."""
+
+    fail_on: Severity
+    files: tuple[Checked, ...]
+    failures: tuple[ConfigError, ...] = ()
+    """What kept files from being read; the others were checked all the same."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, file by file."""
+        return tuple(finding for checked in self.files for finding in checked.findings)
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status of the whole."""
+        grave = any(finding.severity >= self.fail_on for finding in self.findings)
+        statuses = [failure.status for failure in self.failures]
+        return worst([*statuses, ExitStatus.FINDINGS if grave else ExitStatus.OK])
+
+
+def check(
+    files: Iterable[Path],
+    understand: Callable[[Document], Policies],
+    run: Run,
+    *,
+    now: datetime,
+    fail_on: Severity = Severity.WARNING,
+) -> Outcome:
+    """Check each file; one that is invalid is a finding, for it is what is under test.
+
+    Args:
+        files: policy files; one that is named twice is checked once.
+        understand: makes policies of a document, its endpoints in the same order, or raises
+            `InvalidDocument`.
+        run: asked between files whether to go on.
+        now: tells what is over, and what was checked too long ago.
+        fail_on: the severity from which on the outcome is a failure.
+
+    Raises:
+        ConfigError: no file could be read.
+    """
+    done: list[Checked] = []
+    failures: list[ConfigError] = []
+    for file in dict.fromkeys(files):
+        run.checkpoint()
+        try:
+            done.append(_checked(file, understand, now))
+        except ConfigError as failure:
+            failures.append(failure)
+    if failures and not done:
+        raise failures[0]
+    return Outcome(fail_on=fail_on, files=tuple(done), failures=tuple(failures))
+
+
+def _checked(file: Path, understand: Callable[[Document], Policies], now: datetime) -> Checked:
+    try:
+        document = read_document(file)
+        policies = understand(document)
+    except InvalidDocument as invalid:
+        return Checked(file=file, findings=tuple(_invalid(invalid)))
+    endpoints = policies.endpoints.values()
+    found = [
+        Finding(
+            code=one.code,
+            severity=one.severity,
+            place=document.place(("endpoints", number, one.field)),
+            endpoint=policy.endpoint,
+            message=one.message,
+            fix=one.fix,
+        )
+        for number, policy in enumerate(endpoints)
+        for one in check_endpoint(policy, now=now)
+    ]
+    return Checked(
+        file=file,
+        endpoint_count=len(endpoints),
+        cannot_judge_count=sum(map(cannot_judge, endpoints)),
+        findings=tuple(sorted(found, key=lambda finding: finding.place)),
+    )
+
+
+def _invalid(invalid: InvalidDocument) -> Iterator[Finding]:
+    for problem in invalid.problems:
+        yield Finding(
+            code="policy-invalid",
+            severity=Severity.ERROR,
+            place=problem.place,
+            endpoint=None,
+            message=problem.message,
+        )

@@ -1,0 +1,240 @@
+"""reconcile: Redis against Postgres, both ways.
+
+Gather and decide are the comparison: what the two disagree on, seen twice. With `apply`,
+what Redis owes and has not is written while its row in Postgres is held; after a flush that
+is done for the whole table first, so that the application is helped before the accounts are.
+Everything else is reported for a person.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.domain.differences import Difference
+from idemctl.domain.incident import blind_window
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.sweeps import Totals
+from idemctl.errors import ExitStatus, IdemctlError, Refused, worst
+from idemctl.run.comparison import Comparison, compare
+from idemctl.run.evidence import gather
+from idemctl.run.pairing import Sweep, SweepTask, opened, transcript_of
+from idemctl.run.run import Stopped
+from idemctl.run.shards import ShardedWalk
+from idemctl.run.walking import go_through
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+    from idemctl.domain.incident import BlindWindow, Evidence
+    from idemctl.domain.sweeps import Suspects, Swept
+    from idemctl.run.run import Run
+    from idemctl.run.target import Pair
+    from idemctl.state.suspects import SuspectsFile
+    from idemctl.stores.pair import OpenPair
+
+_SAMPLE_FOR = timedelta(seconds=5)
+"""How long rows are read at most before the sweeps, to tell a flush from the usual gaps."""
+_MOSTLY = 0.5
+"""A share of missing records from which on the whole table is filled at once. Wrong either
+way it costs time only: every write is judged by itself."""
+_ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the operator decided."""
+
+    apply: bool = False
+    workers: int = 1
+
+
+@dataclass(kw_only=True)
+class Reconciled:
+    """What came of one pair."""
+
+    pair: Pair
+    evidence: Evidence | None = None
+    """What a sample said before; `None` where the run ended in it."""
+    comparison: Comparison = field(default_factory=Comparison)
+    refill: Totals = field(default_factory=Totals)
+    """What was written in one walk through the whole table."""
+    filled_count: int = 0
+    """What was written of differences seen twice."""
+    skipped_count: int = 0
+    """What was missing, and was no more, or was in somebody's hands, when its turn came."""
+    longest_hold_ms: float = 0.0
+    why_stopped: WhyStopped = WhyStopped.DONE
+    failure: IdemctlError | None = None
+
+    @property
+    def missing_count(self) -> int:
+        """What Redis owed and had not."""
+        return self.refill.filled + self.comparison.counts[Difference.MISSING]
+
+    @property
+    def applied_count(self) -> int:
+        """What was written."""
+        return self.refill.filled + self.filled_count
+
+    @property
+    def left_count(self) -> int:
+        """Differences that are left for a person, or for the next run."""
+        return self.comparison.counts.total() - self.filled_count - self.skipped_count
+
+    @property
+    def window(self) -> BlindWindow | None:
+        """For how long nobody could tell a retry from a new request."""
+        if self.evidence is None:
+            return None
+        pair = self.pair
+        return blind_window(
+            self.evidence, write_order=pair.write_order, on_redis_miss=pair.on_redis_miss
+        )
+
+    @property
+    def status(self) -> ExitStatus:
+        """Grade one pair."""
+        statuses = [self.why_stopped.status]
+        if self.left_count:
+            statuses.append(ExitStatus.FINDINGS)
+        if self.skipped_count or self.comparison.unproven_count:
+            statuses.append(ExitStatus.PARTIAL)
+        if self.failure is not None:
+            statuses.append(self.failure.status)
+        return worst(statuses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a run of reconcile."""
+
+    options: Options
+    pairs: tuple[Reconciled, ...]
+    failures: tuple[IdemctlError, ...] = ()
+    """What kept pairs from being compared, or from being compared to their end."""
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status of the whole."""
+        statuses = [one.status for one in self.pairs]
+        return worst([*statuses, *(failure.status for failure in self.failures)])
+
+
+def reconcile(
+    pairs: Iterable[Pair], options: Options, run: Run, suspects: Callable[[], SuspectsFile]
+) -> Outcome:
+    """Compare each pair in turn, and with `apply` fill what Redis has not.
+
+    Raises:
+        IdemctlError: no pair could be compared at all. Else errors are part of the outcome:
+            what was written is there and must be told.
+    """
+    done: list[Reconciled] = []
+    failures: list[IdemctlError] = []
+    for pair in pairs:
+        one = Reconciled(pair=pair)
+        try:
+            with suspects() as file:
+                _reconcile(one, options, run, file)
+        except IdemctlError as error:
+            one.failure = error
+            failures.append(error)
+        if one.failure is None or one.applied_count:
+            done.append(one)
+        if one.why_stopped in _ENDS_THE_RUN:
+            break
+    if failures and not done:
+        raise failures[0]
+    return Outcome(options=options, pairs=tuple(done), failures=tuple(failures))
+
+
+def _reconcile(one: Reconciled, options: Options, run: Run, suspects: SuspectsFile) -> None:
+    with ExitStack() as stack:
+        both = stack.enter_context(opened(one.pair, writable=options.apply))
+        fill = None
+        if options.apply:
+            refuse_unsafe(one.pair)
+            stack.enter_context(run.holding(both.postgres.lock(run.verb)))
+        try:
+            one.evidence = gather(both, one.pair.store, _SAMPLE_FOR, run).evidence
+        except Stopped as stopped:
+            one.why_stopped = stopped.why
+            return
+        if options.apply:
+            filler = _Filler(one, both, run)
+            fill = filler.fill
+            if (one.evidence.missing_share or 0.0) > _MOSTLY:
+                filler.refill(options.workers)
+        if one.why_stopped is WhyStopped.DONE:
+            one.comparison = compare(
+                one.pair, both, run, suspects, workers=options.workers, on_stable=fill
+            )
+            one.why_stopped = one.comparison.why_stopped
+
+
+def refuse_unsafe(pair: Pair) -> None:
+    """Refuse to write where holding the row in Postgres would hold nobody back.
+
+    Raises:
+        Refused: the application writes Redis first, or nobody says that it does not.
+        Unsupported: twins cannot be written without loss.
+    """
+    if pair.write_order != "postgres-first":
+        known = pair.write_order == "redis-first"
+        says = "writes Redis first" if known else "may write Redis first"
+        raise Refused(
+            f"{pair.store}: the application {says}, and then no lock in Postgres keeps a "
+            "twin from being written over a newer state",
+            hint="let its next requests fill Redis again"
+            if known
+            else "where it commits in Postgres first, say write_order: postgres-first",
+        )
+    transcript_of(pair)
+
+
+class _Filler:
+    """Writes what is missing, and keeps the count."""
+
+    def __init__(self, one: Reconciled, both: OpenPair, run: Run) -> None:
+        self._one = one
+        self._both = both
+        self._run = run
+
+    def refill(self, workers: int) -> None:
+        """Go through the whole table and write every twin that is owed and absent."""
+        one, run = self._one, self._run
+        steps: ShardedWalk[Swept] | Generator[Swept]
+        if workers > 1:
+            task = SweepTask(one.pair, Sweep.REFILL)
+            steps = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
+        else:
+            steps = self._both.refill(transcript_of(one.pair))
+        one.why_stopped = go_through(steps, run, self._hear)
+
+    def fill(self, stable: Suspects) -> None:
+        """Write the missing ones of a portion of differences that were seen twice."""
+        missing = stable.take(np.flatnonzero(stable.difference == Difference.MISSING))
+        if not len(missing):
+            return
+        filled, held_for = self._both.fill(transcript_of(self._one.pair), missing)
+        self._one.filled_count += filled
+        self._one.skipped_count += len(missing) - filled
+        self._note("keys", filled, held_for.total_seconds() * 1000)
+
+    def _hear(self, step: Swept) -> None:
+        one = self._one
+        one.refill = one.refill.plus(step)
+        counts = {"filled": one.refill.filled}
+        self._run.progress.at(f"{one.pair.store} refill", step.done, counts)
+        self._note(step.part, step.filled, step.held_for.total_seconds() * 1000)
+
+    def _note(self, part: str, filled: int, held_ms: float) -> None:
+        self._one.longest_hold_ms = max(self._one.longest_hold_ms, held_ms)
+        if filled:
+            facts = {"store": self._one.pair.store, "part": part, "filled": filled}
+            self._run.journal.write("fill", facts | {"held_ms": round(held_ms, 3)})

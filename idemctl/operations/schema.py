@@ -1,0 +1,39 @@
+"""schema: what the stores of the reference patterns look like, as text to be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from idemctl.documents import shipped_text
+from idemctl.errors import ExitStatus
+
+_FOLDER = "schemas"
+
+
+class What(StrEnum):
+    """What there is a schema of."""
+
+    OWN = "own"
+    """What is idemctl's own in Postgres."""
+    POSTGRES = "postgres"
+    """The tables of the reference patterns."""
+    REDIS = "redis"
+    """Keys, values and settings of the reference patterns; there is nothing to create."""
+
+
+_FILES = {What.OWN: "own.sql", What.POSTGRES: "postgres.sql", What.REDIS: "redis.conf"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One text; printing it cannot fail."""
+
+    what: What
+    text: str
+    status: ExitStatus = ExitStatus.OK
+
+
+def schema(what: What) -> Outcome:
+    """Read one of the texts."""
+    return Outcome(what=what, text=shipped_text(f"{_FOLDER}/{_FILES[what]}"))

@@ -1,0 +1,202 @@
+"""What audit found, for people and for machines."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from idemctl.domain.findings import Severity
+from idemctl.domain.outcomes import Report, Sheet, WhyStopped
+from idemctl.domain.sight import blindness, remedy
+from idemctl.render.envelope import failure
+from idemctl.render.figures import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from idemctl.domain.findings import Finding
+    from idemctl.operations.audit import Audited, Outcome, StoreSight
+    from idemctl.run.run import Run
+
+
+def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
+    """Make the report of an audit."""
+    stores = [one.store for one in outcome.sights]
+    return Report(
+        command="audit",
+        status=outcome.status,
+        store=stores[0] if len(stores) == 1 else None,
+        run_id=run.id,
+        started_at=run.started_at,
+        finished_at=finished_at,
+        summary=_summary(outcome),
+        items=[_item(finding) for finding in outcome.findings],
+        errors=[failure(error) for error in outcome.failures],
+        sheets=[_sight(outcome), _found(outcome)],
+        headline=_headline(outcome),
+    )
+
+
+def _summary(outcome: Outcome) -> dict[str, Any]:
+    ends = [one.why_stopped for one in outcome.places if one.why_stopped is not WhyStopped.DONE]
+    return {
+        "findings": len(outcome.findings),
+        **{severity.label: _severe(outcome, severity) for severity in reversed(Severity)},
+        "checked": sum(len(one.checked) for one in outcome.places),
+        "cannot_judge": sum(len(one.cannot_judge) for one in outcome.places),
+        "seen": _seen(outcome),
+        "whole": outcome.is_whole,
+        "why_stopped": ends[0] if ends else WhyStopped.DONE,
+        "records": _records(outcome),
+        "sight": {one.store: _views(one) for one in outcome.sights},
+        "places": [_place(one) for one in outcome.places],
+    }
+
+
+def _records(outcome: Outcome) -> dict[str, dict[str, dict[str, int]]]:
+    """Count by store, pattern and status."""
+    records: dict[str, dict[str, dict[str, int]]] = {}
+    for place in outcome.places:
+        statuses = records.setdefault(place.target.store, {}).setdefault(place.pattern.label, {})
+        for status, number in place.by_status.items():
+            if number:
+                statuses[status.label] = statuses.get(status.label, 0) + number
+    return records
+
+
+def _views(one: StoreSight) -> dict[str, Any]:
+    return {
+        view.mode.value: {
+            "sight": view.extent.label,
+            "why": blindness(view.lacks, one.engine) or None,
+            "add": remedy(view.lacks) or None,
+        }
+        for view in one.views
+    }
+
+
+def _place(one: Audited) -> dict[str, Any]:
+    return {
+        "store": one.target.store,
+        "side": one.target.engine.value,
+        "pattern": one.pattern.label,
+        "place": one.place,
+        "seen": one.seen_count,
+        "row_estimate": one.row_estimate,
+        "why_stopped": one.why_stopped,
+        "checked": list(one.checked),
+        "cannot_judge": [{"code": check.code, "why": check.why} for check in one.cannot_judge],
+    }
+
+
+def _item(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity.label,
+        "store": finding.store,
+        "side": finding.engine.value,
+        "pattern": finding.pattern.label,
+        "place": finding.place,
+        "count": finding.count,
+        "sample": [dict(key) for key in finding.sample],
+        "evidence": finding.evidence,
+        "why": finding.why,
+        "next": finding.next,
+    }
+
+
+def _sight(outcome: Outcome) -> Sheet:
+    return Sheet(
+        title="what the records show",
+        headings=("store", "failure modes", "sight", "because", "to see or cure more, add"),
+        rows=[row for one in outcome.sights for row in _sight_rows(one)],
+    )
+
+
+def _sight_rows(one: StoreSight) -> Iterator[tuple[str, ...]]:
+    """Put the modes of one store together that are seen alike."""
+    ordered = sorted(one.views, key=lambda view: (-view.extent, view.lacks))
+    for (extent, lacks), views in groupby(ordered, lambda view: (view.extent, view.lacks)):
+        modes = ", ".join(view.mode.value for view in views)
+        yield one.store, modes, extent.label, blindness(lacks, one.engine), remedy(lacks)
+
+
+def _found(outcome: Outcome) -> Sheet:
+    return Sheet(
+        title="audit (nothing was changed)",
+        headings=("severity", "finding", "store", "where", "records", "evidence", "such as"),
+        rows=[_row(finding) for finding in outcome.findings],
+        lines=list(_lines(outcome)),
+    )
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    first = finding.sample[0]["key"] if finding.sample else ""
+    return (
+        finding.severity.label,
+        finding.code,
+        finding.store,
+        finding.place,
+        count(finding.count),
+        finding.evidence,
+        first if len(first) <= _LONGEST_SHOWN else f"{first[:_LONGEST_SHOWN]}…",
+    )
+
+
+_LONGEST_SHOWN = 48
+"""Of a key, in the table; `-o json` shows it whole."""
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    said: set[str] = set()
+    for finding in outcome.findings:
+        line = f"{finding.code}: {finding.why} Next: {finding.next}"
+        if line not in said:
+            said.add(line)
+            yield line
+    for place in outcome.places:
+        name = f"{place.target.store} ({place.place})"
+        if place.cannot_judge:
+            yield f"{name}: cannot judge {_reasons(place)}"
+        if place.why_stopped is not WhyStopped.DONE:
+            of_all = f" of about {place.row_estimate:,}" if place.row_estimate else ""
+            seen = f"{count(place.seen_count, 'record')}{of_all}"
+            yield f"{name}: stopped early ({place.why_stopped}) after {seen}"
+    yield _headline(outcome)
+
+
+def _reasons(place: Audited) -> str:
+    ordered = sorted(place.cannot_judge, key=lambda check: check.why)
+    return "; ".join(
+        f"{', '.join(check.code for check in checks)}: {why}"
+        for why, checks in groupby(ordered, lambda check: check.why)
+    )
+
+
+def _headline(outcome: Outcome) -> str:
+    checked = sum(len(one.checked) for one in outcome.places)
+    blind = sum(len(one.cannot_judge) for one in outcome.places)
+    whole = not outcome.failures and all(
+        one.why_stopped is WhyStopped.DONE for one in outcome.places
+    )
+    # Of what was not looked at nothing is known, least of all that there is nothing.
+    part = "" if whole else ", in the part that was looked at"
+    looked = f"{count(checked, 'check')} on {count(_seen(outcome), 'record')}{part}"
+    left = f"; {count(blind, 'check')} cannot be judged" if blind else ""
+    if not outcome.findings:
+        return f"nothing found by {looked}{left}"
+    severities = ", ".join(
+        f"{number} {severity.label}"
+        for severity in reversed(Severity)
+        if (number := _severe(outcome, severity))
+    )
+    return f"{count(len(outcome.findings), 'finding')} ({severities}) by {looked}{left}"
+
+
+def _severe(outcome: Outcome, severity: Severity) -> int:
+    return sum(finding.severity is severity for finding in outcome.findings)
+
+
+def _seen(outcome: Outcome) -> int:
+    return sum(one.seen_count for one in outcome.places)

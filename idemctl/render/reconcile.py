@@ -1,0 +1,199 @@
+"""What reconcile found and did, for people and for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from idemctl.domain.differences import Difference
+from idemctl.domain.keys import escape, key_fields
+from idemctl.domain.outcomes import Report, Sheet, WhyStopped
+from idemctl.render.envelope import failure, instant
+from idemctl.render.figures import count, when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from idemctl.operations.reconcile import Outcome, Reconciled
+    from idemctl.run.run import Run
+
+_SHOWN = 5
+"""Keys of a kind that a person sees; `-o json` carries up to a thousand, ndjson too."""
+_FOUND = [one for one in Difference if one is not Difference.EQUAL]
+_MEANINGS = {
+    Difference.MISSING: "Redis owes it and has not; a retry costs a look into Postgres",
+    Difference.ORPHAN: "only in Redis; kept until its TTL ends, for it may be the only proof",
+    Difference.STALE: "older than its row; the application's next write brings it up to date",
+    Difference.DIVERGENT: "contradicts its row: two requests or two responses under one key",
+    Difference.LEAKED: "has no TTL, so it outlives every promise",
+    Difference.TTL_DIFFERS: "outlives what its row promises",
+    Difference.MALFORMED: "one of the two cannot be read: look with idemctl audit",
+}
+
+
+def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
+    """Make the report of a run of reconcile."""
+    stores = [one.pair.store for one in outcome.pairs]
+    return Report(
+        command="reconcile",
+        status=outcome.status,
+        store=stores[0] if len(stores) == 1 else None,
+        run_id=run.id,
+        started_at=run.started_at,
+        finished_at=finished_at,
+        summary=_summary(outcome),
+        items=[item for one in outcome.pairs for item in _items(one)],
+        errors=[failure(error) for error in outcome.failures],
+        sheets=[_sheet(outcome)],
+        headline=_headline(outcome),
+    )
+
+
+def _summary(outcome: Outcome) -> dict[str, Any]:
+    each = [_counts(one) for one in outcome.pairs]
+    total = {
+        name: sum(one[name] for one in each)
+        for name in (each[0] if each else {})
+        if name != "longest_hold_ms"
+    }
+    alone = outcome.pairs[0] if len(outcome.pairs) == 1 else None
+    ends = [one.why_stopped for one in outcome.pairs if one.why_stopped is not WhyStopped.DONE]
+    return {
+        "apply": outcome.options.apply,
+        # Of several pairs each has its own, below.
+        "verdict": alone.evidence.verdict if alone and alone.evidence else None,
+        "blind_window": _window(alone) if alone else None,
+        **total,
+        "longest_hold_ms": max((one["longest_hold_ms"] for one in each), default=0.0),
+        "why_stopped": ends[0] if ends else WhyStopped.DONE,
+        "stores": [
+            {
+                "store": one.pair.store,
+                "verdict": one.evidence.verdict if one.evidence else None,
+                "blind_window": _window(one),
+                **counts,
+                "why_stopped": one.why_stopped,
+            }
+            for one, counts in zip(outcome.pairs, each, strict=True)
+        ],
+    }
+
+
+def _counts(one: Reconciled) -> dict[str, Any]:
+    comparison = one.comparison
+    found = {_name(kind): comparison.counts[kind] for kind in _FOUND}
+    return {
+        "postgres_scanned": comparison.totals.postgres_scanned,
+        "redis_scanned": comparison.totals.redis_scanned,
+        "equal": comparison.totals.equal,
+        **found,
+        "missing": one.missing_count,
+        "held": comparison.counts[Difference.ORPHAN],
+        "applied": one.applied_count,
+        "skipped_changed": one.skipped_count,
+        "moving": comparison.moving_count,
+        "unproven": comparison.unproven_count,
+        "duplicates_suspected": comparison.counts[Difference.DIVERGENT],
+        "longest_hold_ms": round(one.longest_hold_ms, 1),
+    }
+
+
+def _window(one: Reconciled) -> dict[str, str | None] | None:
+    window = one.window
+    if window is None:
+        return None
+    return {"opened_at": instant(window.opened_at), "closed_at": instant(window.closed_at)}
+
+
+def _name(kind: Difference) -> str:
+    return kind.label.replace("-", "_")
+
+
+def _items(one: Reconciled) -> Iterator[dict[str, Any]]:
+    for kind, keys in sorted(one.comparison.kept.items()):
+        for key, scope in keys:
+            yield {
+                "code": kind.label,
+                "store": one.pair.store,
+                **key_fields(key),
+                "scope": escape(scope),
+                "why": _MEANINGS[kind],
+                "next": _next(kind, one.pair.store),
+            }
+
+
+def _next(kind: Difference, store: str) -> str:
+    if kind is Difference.MISSING:
+        return f"idemctl reconcile --apply --store {store}"
+    return f"idemctl audit --store {store}"
+
+
+def _sheet(outcome: Outcome) -> Sheet:
+    return Sheet(
+        title="reconcile"
+        if outcome.options.apply
+        else "reconcile would compare and fill (nothing was changed)",
+        headings=("store", "difference", "records", "of them", "what it means"),
+        rows=[row for one in outcome.pairs for row in _rows(one)],
+        lines=list(_lines(outcome)),
+    )
+
+
+def _rows(one: Reconciled) -> Iterator[tuple[str, ...]]:
+    store, comparison = one.pair.store, one.comparison
+    yield store, "none", count(comparison.totals.equal), "", "equal in both stores"
+    for kind in _FOUND:
+        records = one.missing_count if kind is Difference.MISSING else comparison.counts[kind]
+        if records:
+            filled = kind is Difference.MISSING and one.applied_count
+            done = f"{count(one.applied_count)} filled" if filled else _sample(one, kind)
+            yield store, kind.label, count(records), done, _MEANINGS[kind]
+
+
+def _sample(one: Reconciled, kind: Difference) -> str:
+    keys = one.comparison.kept.get(kind, [])
+    more = ", …" if one.comparison.counts[kind] > _SHOWN else ""
+    return ", ".join(escape(key) for key, _ in keys[:_SHOWN]) + more
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    for one in outcome.pairs:
+        name, comparison = one.pair.store, one.comparison
+        if one.window is not None:
+            opened = when(one.window.opened_at)
+            yield f"{name}: blind window from {opened} to {when(one.window.closed_at)}"
+        if comparison.moving_count:
+            moving = count(comparison.moving_count, "record")
+            yield f"{name}: {moving} moved between two looks, and are no differences"
+        if comparison.unproven_count:
+            unproven = count(comparison.unproven_count, "difference")
+            yield f"{name}: {unproven} were seen once only, and are not counted"
+        if one.skipped_count:
+            skipped = count(one.skipped_count, "record")
+            yield f"{name}: {skipped} changed or were in somebody's hands; run again"
+        if one.why_stopped is not WhyStopped.DONE:
+            yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
+    yield _headline(outcome)
+
+
+def _headline(outcome: Outcome) -> str:
+    applied = sum(one.applied_count for one in outcome.pairs)
+    left = sum(one.left_count for one in outcome.pairs)
+    missing = sum(one.missing_count for one in outcome.pairs)
+    scanned = sum(
+        one.comparison.totals.postgres_scanned + one.comparison.totals.redis_scanned
+        for one in outcome.pairs
+    )
+    if outcome.options.apply and applied:
+        longest = max(one.longest_hold_ms for one in outcome.pairs)
+        rest = f"; {count(left, 'difference')} left" if left else "; nothing is left"
+        return (
+            f"filled {count(applied, 'record')} of {count(missing)} missing, "
+            f"rows held {longest:.0f} ms at most{rest}"
+        )
+    whole = not outcome.failures and all(one.comparison.is_whole for one in outcome.pairs)
+    part = "" if whole else " in the part that was looked at"
+    if not left:
+        return f"no difference{part}: {count(scanned, 'record')} scanned"
+    to_do = "; reconcile --apply fills what is missing" if missing and whole else ""
+    return f"{count(left, 'difference')}{part}{to_do}"

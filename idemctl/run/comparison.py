@@ -1,0 +1,166 @@
+"""Comparing a pair: both sweeps, and a second look at everything they suspect.
+
+Between two commits of a live application every row is "missing" once. So what a sweep saw
+goes to a file, and counts as a difference only when the same versions are seen again, a
+while later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.domain.differences import Difference
+from idemctl.domain.keys import is_text
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.sweeps import Totals
+from idemctl.run.pairing import Sweep, SweepTask
+from idemctl.run.run import Stopped
+from idemctl.run.shards import ShardedWalk
+from idemctl.run.walking import go_through
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from idemctl.domain.sweeps import Suspects, Swept
+    from idemctl.run.run import Run
+    from idemctl.run.target import Pair
+    from idemctl.state.suspects import SuspectsFile
+    from idemctl.stores.pair import OpenPair, Watch
+
+_SETTLE = timedelta(seconds=2)
+"""How long a difference has to stand still: longer than an application takes from one store
+to the other."""
+_MOST_KEPT = 1_001
+"""Differences of a kind that are kept for the report, which shows a thousand."""
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """What is known of one pair so far."""
+
+    totals: Totals = field(default_factory=Totals)
+    counts: Counter[Difference] = field(default_factory=Counter)
+    """Differences that were seen twice."""
+    textless_orphan_count: int = 0
+    """Orphans among them whose keys are not text, so that no row can be theirs."""
+    kept: dict[Difference, list[tuple[bytes, bytes]]] = field(default_factory=dict)
+    """Key and scope of the first of each kind."""
+    moving_count: int = 0
+    """Suspects that were others, or none, at the second look: the application is at work."""
+    unproven_count: int = 0
+    """Suspects that could not be looked at again: too many, or the run ended before."""
+    why_stopped: WhyStopped = WhyStopped.DONE
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was looked at, and every suspect twice."""
+        return self.why_stopped is WhyStopped.DONE and not self.unproven_count
+
+
+def compare(
+    pair: Pair,
+    both: OpenPair,
+    run: Run,
+    suspects: SuspectsFile,
+    *,
+    workers: int = 1,
+    watch: Watch | None = None,
+    on_stable: Callable[[Suspects], None] | None = None,
+) -> Comparison:
+    """Sweep both ways, wait, and look again; changes nothing itself.
+
+    Args:
+        pair: for the workers.
+        both: its stores, opened.
+        run: asked between steps whether to go on.
+        suspects: where they are kept in between.
+        workers: processes that share the sweeps.
+        watch: shown every batch of both sides, so that one scan serves others, too; with one
+            worker only.
+        on_stable: told what was seen twice, portion by portion; who repairs does it there.
+
+    Raises:
+        IdemctlError: a store could not be read to its end.
+    """
+    comparison = Comparison()
+
+    def hear(step: Swept) -> None:
+        comparison.totals = comparison.totals.plus(step)
+        for some in step.suspects:
+            suspects.add(some)
+        totals = comparison.totals
+        run.progress.at(
+            f"{pair.store} from {step.part}",
+            _done(totals, step, both.row_estimate),
+            {"scanned": totals.postgres_scanned + totals.redis_scanned, "equal": totals.equal},
+        )
+
+    steps: ShardedWalk[Swept] | Generator[Swept]
+    if workers > 1:
+        task = SweepTask(pair, Sweep.BOTH_WAYS)
+        steps = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
+    else:
+        steps = both.both_ways(watch=watch)
+    comparison.why_stopped = go_through(steps, run, hear)
+    seen_count = sum(comparison.totals.seen.values())
+    looked_at = _look_again(comparison, both, run, suspects, on_stable)
+    comparison.unproven_count = seen_count - looked_at
+    return comparison
+
+
+def _done(totals: Totals, step: Swept, row_estimate: int | None) -> float:
+    """Estimate which share of a sweep lies behind: Redis holds about what it owes."""
+    if step.part == "postgres":
+        scanned, of = totals.postgres_scanned, row_estimate or 0
+    else:
+        missing = totals.seen.get(Difference.MISSING, 0)
+        scanned, of = totals.redis_scanned, totals.equal + sum(totals.seen.values()) - missing
+    return min(0.99, scanned / of) if of else 0.0
+
+
+def _look_again(
+    comparison: Comparison,
+    both: OpenPair,
+    run: Run,
+    suspects: SuspectsFile,
+    on_stable: Callable[[Suspects], None] | None,
+) -> int:
+    """Look at every suspect once more; give how many that were."""
+    looked_at = 0
+    if comparison.why_stopped is not WhyStopped.DONE or not comparison.totals.seen:
+        return looked_at
+    try:
+        run.rest(_SETTLE)
+        for portion in suspects.portions():
+            started = time.perf_counter()
+            again = both.look_again(portion)
+            stands = (again.difference == portion.difference) & (again.versions == portion.versions)
+            stable = portion.take(np.flatnonzero(stands))
+            _keep(comparison, stable)
+            comparison.moving_count += len(portion) - len(stable)
+            looked_at += len(portion)
+            if on_stable is not None and len(stable):
+                on_stable(stable)
+            run.checkpoint(timedelta(seconds=time.perf_counter() - started), len(portion))
+    except Stopped as stopped:
+        comparison.why_stopped = stopped.why
+    return looked_at
+
+
+def _keep(comparison: Comparison, stable: Suspects) -> None:
+    for key, scope, number in zip(
+        stable.keys, stable.scopes, stable.difference.tolist(), strict=True
+    ):
+        difference = Difference(number)
+        comparison.counts[difference] += 1
+        if difference is Difference.ORPHAN and not is_text(key):
+            comparison.textless_orphan_count += 1
+        kept = comparison.kept.setdefault(difference, [])
+        if len(kept) < _MOST_KEPT:
+            kept.append((key, scope))

@@ -1,0 +1,185 @@
+"""Looking at one place with all checks at once: its records, then what lies beside them."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from idemctl.checks.check import Facts, Source
+from idemctl.checks.examination import Examination
+from idemctl.checks.registry import CHECKS
+from idemctl.domain.differences import Difference
+from idemctl.domain.instants import to_micros
+from idemctl.domain.keys import is_text
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.retention import Retention
+from idemctl.domain.sight import Engine, Sight
+from idemctl.errors import ExitStatus, IdemctlError, Unreachable
+from idemctl.run.fitness import refuse_blindness
+from idemctl.run.run import Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from idemctl.domain.batch import Batch
+    from idemctl.domain.records import Pattern
+    from idemctl.run.comparison import Comparison
+    from idemctl.run.run import Run
+    from idemctl.run.target import Target
+    from idemctl.state.repeats import Repeats
+    from idemctl.stores.ports import Store
+
+_BY_ITSELF = {ExitStatus.PARTIAL, ExitStatus.REFUSED}
+"""How a look fails that says nothing of the store as a whole."""
+
+
+def examination_of(
+    target: Target,
+    pattern: Pattern,
+    cutoff: datetime,
+    *,
+    is_paired: bool,
+    backlog_after: timedelta,
+) -> Examination:
+    """Make an examination with the promises and the sight of one place."""
+    known = {Sight.TWIN} if is_paired else set[Sight]()
+    if target.keeps_for or target.ttl or target.policies.endpoints:
+        known.add(Sight.TTL)
+    facts = Facts(
+        engine=target.engine,
+        pattern=pattern,
+        sight=target.sight | known,
+        retention=Retention(
+            cutoff=cutoff,
+            has_stored_expiry=Sight.EXPIRY in target.sight,
+            ends_with_key=target.expires_by_itself,
+            ttl=target.ttl,
+            policy_ttls=target.policies.ttls_owed(cutoff),
+        ),
+        keeps_for=target.keeps_for,
+        backlog_after=backlog_after,
+        is_paired=is_paired,
+    )
+    return Examination(facts, CHECKS)
+
+
+class Look:
+    """A look at one place, whose store is open."""
+
+    def __init__(
+        self,
+        target: Target,
+        store: Store,
+        repeats: Repeats,
+        *,
+        is_paired: bool,
+        backlog_after: timedelta,
+    ) -> None:
+        """Ask the store what it is, and what time it is there.
+
+        Raises:
+            IdemctlError: it does not answer, or hides some of its records.
+        """
+        description = store.describe()
+        refuse_blindness(description)
+        clock = store.clock()
+        self.target = target
+        self.place = description.place
+        self.row_estimate = description.row_estimate
+        self.examination = examination_of(
+            target, store.pattern, clock, is_paired=is_paired, backlog_after=backlog_after
+        )
+        self._store = store
+        self._repeats = repeats
+        self._asks_for_repeats = bool(self.examination.makes(Source.REPEATS))
+        # A scan may take hours, and a key that was written meanwhile may live its time.
+        self._clock, self._began = to_micros(clock), time.monotonic()
+
+    def see(self, batch: Batch) -> None:
+        """Make every check on one batch."""
+        self.examination.see(batch, self._clock + round((time.monotonic() - self._began) * 1e6))
+        if self._asks_for_repeats:
+            self._repeats.add(batch.keys, batch.endpoints)
+
+    def scan(self, run: Run) -> WhyStopped:
+        """Read every record."""
+        return self._go_through(self._store.scan(), run, self.see)
+
+    def inspect(self, run: Run) -> WhyStopped:
+        """Look at the rows that hang on the records, where the layout says what they are."""
+        for code in self.examination.makes(Source.CHILD):
+
+            def add(batch: Batch, code: str = code) -> None:
+                self.examination.add(code, len(batch), zip(batch.keys, batch.scopes, strict=True))
+
+            try:
+                why = self._go_through(self._store.repeated_steps(), run, add)
+            except IdemctlError as error:
+                if error.status not in _BY_ITSELF:
+                    raise
+                self.examination.give_up(code, error.message)
+            else:
+                if why is not WhyStopped.DONE:
+                    return why
+        return WhyStopped.DONE
+
+    def count_repeats(self) -> None:
+        """Look at the keys that several records have."""
+        for code in self.examination.makes(Source.REPEATS):
+            for key in self._repeats.found():
+                self.examination.add(code, 1, [(key, b"")])
+            if self._repeats.why_incomplete is not None:
+                self.examination.give_up(code, self._repeats.why_incomplete)
+
+    def count_twins(self, comparison: Comparison) -> Unreachable | None:
+        """Take over the differences that were seen twice.
+
+        Returns:
+            Why nothing can be said, where Redis shows nothing of what Postgres expects there.
+        """
+        counts, examination = comparison.counts, self.examination
+        for difference in Difference:
+            code = difference.label
+            count, kept = counts[difference], comparison.kept.get(difference, [])
+            if difference is Difference.ORPHAN:
+                # No row of such a key was lost: there can be none. It has a check of its own.
+                count -= comparison.textless_orphan_count
+                kept = [(key, scope) for key, scope in kept if is_text(key)]
+            if comparison.why_stopped is not WhyStopped.DONE:
+                examination.give_up(code, "the run was stopped before the second look")
+            elif not count and comparison.unproven_count:
+                seen_once = f"{comparison.unproven_count:,} differences were seen only once"
+                examination.give_up(code, seen_once)
+            else:
+                examination.add(code, count, kept)
+        owed = counts[Difference.MISSING]
+        if examination.seen_count or not owed:
+            return None
+        return Unreachable(
+            f"{self.place}: cannot judge: no key has this prefix, and Postgres expects {owed:,}",
+            hint="if url and prefix are right, idemctl diagnose tells what happened",
+        )
+
+    def give_up_if_empty(self) -> None:
+        """Say that nothing was judged where no key has the prefix: it may be a wrong one."""
+        if self.target.engine is Engine.REDIS and not self.examination.seen_count:
+            self.examination.give_up_all("no key has this prefix; is it the right one?")
+
+    def _go_through(
+        self, batches: Iterator[Batch], run: Run, hear: Callable[[Batch], None]
+    ) -> WhyStopped:
+        started = time.perf_counter()
+        try:
+            for batch in batches:
+                took = timedelta(seconds=time.perf_counter() - started)
+                hear(batch)
+                seen_count = self.examination.seen_count
+                done = min(seen_count / self.row_estimate, 1.0) if self.row_estimate else 0.0
+                run.progress.at(f"{self.target.store} {self.place}", done, {"seen": seen_count})
+                run.checkpoint(took, max(len(batch), 1))
+                started = time.perf_counter()
+        except Stopped as stopped:
+            return stopped.why
+        return WhyStopped.DONE

@@ -1,0 +1,89 @@
+"""What stores are asked with and answer with: the values that travel through their ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from idemctl.domain.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of `count` disjoint parts of a store, which together are the whole."""
+
+    index: int = 0
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+
+WHOLE = Shard()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """A privilege that some command needs."""
+
+    name: str
+    granted: bool
+    needed_for: str
+    grant: str
+    """The statement that an administrator types to give it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a store says of itself."""
+
+    product: str
+    """`PostgreSQL`, `Redis`, `Valkey` or `memory`."""
+    version: str
+    supported: bool
+    """Whether the version is at or above the floor."""
+    place: str
+    """The table or the prefix, as idemctl names it in every output."""
+    user: str
+    is_replica: bool
+    row_estimate: int | None
+    """About how many records; `None` where the store keeps no such number."""
+    hides_rows: str | None = None
+    """Why some records may be invisible to this user, when they may."""
+    drags: tuple[str, ...] = ()
+    """Other tables whose rows a deletion here would delete or change, unasked."""
+    rights: tuple[Right, ...] = ()
+
+
+Wanted = tuple["Sequence[bytes]", "Sequence[bytes]"]
+"""The keys of records, and their scopes, in the same order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a store remembers of some keys; of those that it does not know there is no row."""
+
+    batch: Batch
+    at: NDArray[np.intp]
+    """For each record, the place of its key among those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Rows that nobody can change now, and what their twins in Redis would hold."""
+
+    batch: Batch
+    """As much of them as says whether Redis owes them, and until when."""
+    values: Sequence[bytes]
+    part: str = ""
+    """The leaf table that they lie in."""
+    units: int = 1
+    """Pages looked at for them."""
+    done: float = 0.0
+    """The share of the walk that lies behind with them, 0 to 1."""

@@ -1,0 +1,251 @@
+"""Sweeps over a pair: both ways, in columns, on nothing but the ports.
+
+From Postgres: which records does Redis owe, and has it what it owes? From Redis: what does
+it hold that Postgres does not know, or that nobody expects there any more? Each record is
+judged in one of both sweeps. Nothing that a sweep sees is true for sure: the application
+writes meanwhile. `look_again` tells what stands still.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from idemctl.domain.differences import Difference, compare, expected_until, latest_end
+from idemctl.domain.instants import MISSING
+from idemctl.domain.records import Status
+from idemctl.domain.sweeps import Suspects, Swept, of_pairs
+from idemctl.stores.answers import WHOLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    from idemctl.domain.batch import Batch
+    from idemctl.domain.differences import Terms
+    from idemctl.layouts.transcript import Transcript
+    from idemctl.stores.answers import Held, Shard, Wanted
+    from idemctl.stores.ports import Describes, Store
+
+    Watch = Callable[[str, Batch], None]
+
+_AT_ONCE = 1000
+"""Keys that are looked up in one request."""
+_MICROSECOND = timedelta(microseconds=1)
+_MILLISECOND = 1000
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The time at Postgres, carried on from one reading of it, and how far Redis is from it."""
+
+    read_at: datetime
+    redis_ahead: tuple[timedelta, timedelta] = (timedelta(0), timedelta(0))
+    """By how much Redis's clock is ahead: at the least, and at the most."""
+    began: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def read(cls, postgres: Describes, redis: Describes) -> Self:
+        """Read both clocks, the one of Postgres before and after that of Redis."""
+        before, between, after = postgres.clock(), redis.clock(), postgres.clock()
+        return cls(read_at=after, redis_ahead=(between - after, between - before))
+
+    @property
+    def skew(self) -> timedelta:
+        """How far the clocks are apart, at the least."""
+        earliest, latest = self.redis_ahead
+        return max(earliest, -latest, timedelta(0))
+
+    def now(self) -> datetime:
+        """Give the time at Postgres."""
+        return self.read_at + timedelta(seconds=time.monotonic() - self.began)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPair:
+    """Both stores of a pair, opened."""
+
+    postgres: Store
+    redis: Store
+    terms: Terms
+    clock: Clock
+    row_estimate: int | None = None
+    """About how many rows the table has, where it says."""
+
+    def both_ways(self, shard: Shard = WHOLE, watch: Watch | None = None) -> Generator[Swept]:
+        """Sweep from Postgres, then from Redis; each record is judged in one of both."""
+        yield from self.from_postgres(shard, watch)
+        yield from self.from_redis(shard, watch)
+
+    def from_postgres(self, shard: Shard = WHOLE, watch: Watch | None = None) -> Generator[Swept]:
+        """Compare what Postgres holds with what Redis has of it."""
+        asked: deque[_Asked] = deque()
+        started = time.perf_counter()
+        for found in self.redis.look_up(self._owed(shard, asked, watch)):
+            sent = asked.popleft()
+            ends = sent.until[found.at]
+            differences = compare(sent.rows.take(found.at), found.batch, ends)
+            seen = np.full(len(sent.rows), Difference.MISSING, np.uint8)
+            seen[found.at] = differences
+            versions = of_pairs(len(seen), (sent.rows, _all(sent.rows)), (found.batch, found.at))
+            yield Swept(
+                part="postgres",
+                took=timedelta(seconds=time.perf_counter() - started),
+                units=max(sent.scanned, 1),
+                postgres_scanned=sent.scanned,
+                equal=int(np.count_nonzero(seen == Difference.EQUAL)),
+                suspects=_suspects(sent.rows, seen, versions),
+            )
+            started = time.perf_counter()
+
+    def from_redis(self, shard: Shard = WHOLE, watch: Watch | None = None) -> Generator[Swept]:
+        """Look for what Redis holds and Postgres does not know, or no longer expects there."""
+        asked: deque[_Asked] = deque()
+        started = time.perf_counter()
+        for found in self.postgres.look_up(self._held(shard, asked, watch)):
+            sent = asked.popleft()
+            until = expected_until(found.batch, self.terms, self.clock.now())
+            ends = latest_end(found.batch, until, self.terms)
+            differences = compare(found.batch, sent.rows.take(found.at), ends)
+            # Who is owed was compared on the way from Postgres.
+            differences[until != MISSING] = Difference.EQUAL
+            seen = np.full(len(sent.rows), Difference.ORPHAN, np.uint8)
+            seen[found.at] = differences
+            versions = of_pairs(len(seen), (found.batch, found.at), (sent.rows, _all(sent.rows)))
+            yield Swept(
+                part="redis",
+                took=timedelta(seconds=time.perf_counter() - started),
+                units=max(sent.scanned, 1),
+                redis_scanned=sent.scanned,
+                suspects=_suspects(sent.rows, seen, versions),
+            )
+            started = time.perf_counter()
+
+    def look_again(self, suspects: Suspects) -> Suspects:
+        """Compare the twins of suspects once more; give what is seen now, in the same order."""
+        wanted = [(suspects.keys, suspects.scopes)]
+        (ours,) = self.postgres.look_up(wanted)
+        (theirs,) = self.redis.look_up(wanted)
+        count = len(suspects)
+        until = expected_until(ours.batch, self.terms, self.clock.now())
+        seen = np.full(count, Difference.EQUAL, np.uint8)
+        seen[ours.at[until != MISSING]] = Difference.MISSING
+        seen[theirs.at] = Difference.ORPHAN
+        both, left, right = np.intersect1d(ours.at, theirs.at, return_indices=True)
+        ends = latest_end(ours.batch, until, self.terms)[left]
+        seen[both] = compare(ours.batch.take(left), theirs.batch.take(right), ends)
+        versions = of_pairs(count, (ours.batch, ours.at), (theirs.batch, theirs.at))
+        return Suspects(
+            keys=suspects.keys, scopes=suspects.scopes, difference=seen, versions=versions
+        )
+
+    def refill(self, transcript: Transcript, shard: Shard = WHOLE) -> Generator[Swept]:
+        """Write every twin that is owed and absent, each while its row is held."""
+        kept_for = self.terms.redis_ttl
+        lately = _LONG_AGO if kept_for is None else self.clock.now() - kept_for
+        step = Swept(part="")
+        with closing(
+            self.postgres.hold(transcript, written_after=lately, shard=shard)
+        ) as held_rows:
+            started = time.perf_counter()
+            for held in held_rows:
+                if held is None:
+                    # Only now, for who hears of it may rest.
+                    yield replace(step, held_for=timedelta(seconds=time.perf_counter() - started))
+                    started = time.perf_counter()
+                else:
+                    filled = int(np.count_nonzero(self._fill(held)))
+                    took = timedelta(seconds=time.perf_counter() - started)
+                    step = Swept(
+                        part=held.part,
+                        took=took,
+                        done=held.done,
+                        units=held.units,
+                        filled=filled,
+                    )
+
+    def fill(self, transcript: Transcript, suspects: Suspects) -> tuple[int, timedelta]:
+        """Write the twins of some keys, where they are owed and absent; count them.
+
+        Returns:
+            How many were written, and how long their rows were held.
+        """
+        started = time.perf_counter()
+        with self.postgres.hold_keys(transcript, (suspects.keys, suspects.scopes)) as held:
+            filled = self._fill(held)
+        return int(np.count_nonzero(filled)), timedelta(seconds=time.perf_counter() - started)
+
+    def _fill(self, held: Held) -> NDArray[np.bool_]:
+        """Write twins of rows that nobody can change now.
+
+        A result ends early rather than late, so that it is never replayed longer than
+        promised; a lease ends late rather than early, so that no second owner comes in.
+        """
+        until = expected_until(held.batch, self.terms, self.clock.now())
+        owed = np.flatnonzero(until != MISSING)
+        rows = held.batch.take(owed)
+        claimed = rows.status == Status.IN_PROGRESS
+        earliest, latest = (bound // _MICROSECOND for bound in self.clock.redis_ahead)
+        ends = until[owed] + np.where(claimed, latest + _MILLISECOND - 1, earliest)
+        values = [held.values[row] for row in owed.tolist()]
+        return self.redis.fill((rows.keys, rows.scopes), values, ends)
+
+    def _owed(self, shard: Shard, asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
+        for batch in self.postgres.scan(shard):
+            if watch is not None:
+                watch("postgres", batch)
+            until = expected_until(batch, self.terms, self.clock.now())
+            owed = np.flatnonzero(until != MISSING)
+            rows = batch.take(owed)
+            yield from _requests(rows, until[owed], len(batch), asked)
+
+    def _held(self, shard: Shard, asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
+        for batch in self.redis.scan(shard):
+            if watch is not None:
+                watch("redis", batch)
+            # What is malformed may have another key than its name says.
+            rows = batch.take(np.flatnonzero(batch.status != Status.MALFORMED))
+            yield from _requests(rows, np.full(len(rows), MISSING, np.int64), len(batch), asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A request on its way, and what it was made of."""
+
+    rows: Batch
+    until: NDArray[np.int64]
+    scanned: int
+
+
+def _requests(
+    rows: Batch, until: NDArray[np.int64], scanned: int, asked: deque[_Asked]
+) -> Iterator[Wanted]:
+    """Ask in portions, and remember what was asked; what was scanned is told with the first."""
+    for start in range(0, max(len(rows), 1), _AT_ONCE):
+        some = np.arange(start, min(start + _AT_ONCE, len(rows)))
+        part = rows if len(some) == len(rows) else rows.take(some)
+        asked.append(_Asked(rows=part, until=until[some], scanned=0 if start else scanned))
+        yield part.keys, part.scopes
+
+
+def _suspects(
+    rows: Batch, seen: NDArray[np.uint8], versions: NDArray[np.uint64]
+) -> tuple[Suspects, ...]:
+    odd = np.flatnonzero(seen != Difference.EQUAL)
+    if not len(odd):
+        return ()
+    whole = Suspects(keys=rows.keys, scopes=rows.scopes, difference=seen, versions=versions)
+    return (whole if len(odd) == len(rows) else whole.take(odd),)
+
+
+def _all(rows: Batch) -> NDArray[np.intp]:
+    return np.arange(len(rows))

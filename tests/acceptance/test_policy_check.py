@@ -1,0 +1,103 @@
+"""Retry horizons that people met the hard way: the right value of each is kept here."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from idemctl.cli.main import main
+from idemctl.domain.findings import Severity
+from idemctl.operations.policy_check import check
+from idemctl.run.run import Run
+from idemctl.settings.policies import policies_in
+from idemctl.settings.providers import find_provider
+
+if TYPE_CHECKING:
+    from idemctl.operations.policy_check import Outcome
+
+PAYMENTS = Path(__file__).parents[2] / "policies" / "payments.yaml"
+CHECKED_ON = datetime(2026, 11, 29, tzinfo=UTC)
+"""When the shipped rows were checked; a test that took today's date would fail in a year."""
+
+
+def checked(file: Path, *, now: datetime = CHECKED_ON) -> Outcome:
+    return check([file], policies_in, Run(verb="policy check"), now=now)
+
+
+def codes(outcome: Outcome) -> list[str]:
+    return [one.code for one in outcome.findings]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "policies.yaml"
+
+
+def write(file: Path, provider: str, ttl: str) -> Path:
+    file.write_text(
+        f"version: 1\nendpoints:\n  - {{endpoint: hook, ttl: {ttl}, provider: {provider}}}\n"
+    )
+    return file
+
+
+def test_the_policy_file_that_idemctl_ships_passes_its_own_check() -> None:
+    outcome = checked(PAYMENTS)
+    assert outcome.findings == ()
+    assert sum(one.endpoint_count for one in outcome.files) == 7
+
+
+def test_the_whole_from_file_to_status(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["policy", "check", str(write(file, "whatsapp-cloud-api", "24h")), "-o", "json"])
+    items: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["items"]
+    # The row may have grown old by the day on which this runs.
+    [item] = [one for one in items if one["code"] == "ttl-too-short"]
+    assert status == 3
+    assert (item["file"], item["line"], item["column"]) == (str(file), 3, 27)
+    assert (item["endpoint"], item["severity"]) == ("hook", "error")
+    assert item["fix"] == "write ttl: 7d17h, or longer"
+
+
+# GitHub's page once said 30 days and now says 3: what is true of a server nobody knows.
+def test_where_a_provider_changed_its_page_the_longer_window_counts(file: Path) -> None:
+    [one] = checked(write(file, "github-webhooks", "7d")).findings
+    assert one.code == "ttl-too-short"
+    assert "sources say 3d, 30d; the longest counts" in one.message
+    assert codes(checked(write(file, "github-webhooks", "33d"))) == []
+
+
+# A comment in the code was wrong for two years about what a provider does.
+@pytest.mark.parametrize(("days", "expected"), [(365, []), (366, ["horizon-stale"])])
+def test_a_row_that_nobody_has_checked_for_a_year_is_a_warning(
+    file: Path, days: int, expected: list[str]
+) -> None:
+    row = find_provider("stripe-webhooks")
+    assert row.checked_on == date(2026, 11, 29)
+    outcome = checked(write(file, row.name, "4d"), now=CHECKED_ON + timedelta(days=days))
+    assert codes(outcome) == expected
+    assert {one.severity for one in outcome.findings} <= {Severity.WARNING}
+
+
+# Nobody measured it, and the reasoning stood in comments: unknown is told, and never zero.
+def test_an_unknown_window_is_shown_and_counted_and_fails_nothing(file: Path) -> None:
+    outcome = checked(write(file, "cal-com", "1d"))
+    assert codes(outcome) == ["horizon-unknown"]
+    assert [one.cannot_judge_count for one in outcome.files] == [1]
+    assert int(outcome.status) == 0
+
+
+# The kept row is the protection, so it must outlast every way back, a dead-letter queue too.
+def test_a_dead_letter_queue_is_a_way_back(file: Path) -> None:
+    assert codes(checked(write(file, "aws-sqs", "16d"))) == []
+    [one] = checked(write(file, "aws-sqs-fifo-with-dlq", "16d")).findings
+    assert one.code == "ttl-too-short"
+    assert "SQS FIFO with a dead-letter queue" in one.message
+    assert one.fix == "write ttl: 30d20h, or longer"
+
+
+def test_one_company_has_several_products_and_each_its_own_window(file: Path) -> None:
+    assert codes(checked(write(file, "meta-graph-api", "2d"))) == []
+    assert codes(checked(write(file, "whatsapp-cloud-api", "2d"))) == ["ttl-too-short"]

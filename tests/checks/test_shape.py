@@ -1,0 +1,88 @@
+"""Records that are broken, of another type, or without a part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from idemctl.domain.instants import MISSING
+from idemctl.domain.records import Flaw, Status
+from idemctl.domain.sight import Sight
+from tests.checks.places import POSTGRES, REDIS, codes, examined, found
+from tests.checks.test_keys import HEALTHY
+
+if TYPE_CHECKING:
+    from idemctl.checks.check import Facts
+
+
+def row(**more: Any) -> dict[str, Any]:
+    return HEALTHY | more
+
+
+@pytest.mark.parametrize(
+    ("flaw", "code"),
+    [
+        (Flaw.NO_STATUS, "malformed-record"),
+        (Flaw.UNREADABLE, "malformed-record"),
+        (Flaw.TOO_LONG, "malformed-record"),
+        (Flaw.FOREIGN_NAME, "malformed-record"),
+        (Flaw.OTHER_TYPE, "wrong-type"),
+    ],
+)
+def test_what_is_malformed_has_one_name(flaw: Flaw, code: str) -> None:
+    bare = {"status": Status.MALFORMED, "flaw": flaw}
+    assert codes(REDIS, bare) == [code]
+
+
+def test_the_evidence_tells_what_is_malformed() -> None:
+    def says(*flaws: Flaw) -> str:
+        rows = [{"status": Status.MALFORMED, "flaw": flaw} for flaw in flaws]
+        (finding,) = found(REDIS, *rows)
+        return finding.evidence
+
+    assert says(Flaw.UNREADABLE) == "the value is not what the layout writes"
+    assert says(Flaw.NO_STATUS) == "the status is none that the layout knows"
+    assert says(Flaw.NO_STATUS, Flaw.TOO_LONG) == (
+        "status, value or name is none that the layout knows"
+    )
+
+
+@pytest.mark.parametrize("facts", [POSTGRES, REDIS])
+@pytest.mark.parametrize(
+    ("status", "is_missed"),
+    [(Status.COMPLETED, True), (Status.FAILED, True), (Status.UNKNOWN, False)],
+)
+def test_what_is_done_has_a_fingerprint(facts: Facts, status: Status, is_missed: bool) -> None:
+    expected = ["fingerprint-missing"] if is_missed else []
+    assert codes(facts, row(status=status, fingerprints=b"")) == expected
+    assert codes(facts, row(status=status)) == []
+
+
+def test_a_fingerprint_that_no_column_holds_is_not_missed() -> None:
+    facts = replace(POSTGRES, sight=POSTGRES.sight - {Sight.FINGERPRINT})
+    assert codes(facts, row(fingerprints=b"")) == []
+    (why,) = {one.why for one in examined(facts).cannot_judge if one.code == "fingerprint-missing"}
+    assert why == "no fingerprint column"
+
+
+@pytest.mark.parametrize("facts", [POSTGRES, REDIS])
+@pytest.mark.parametrize(
+    ("number", "is_error"),
+    [(499, False), (500, True), (503, True), (599, True), (600, False), (MISSING, False)],
+)
+def test_a_server_error_is_no_answer_to_keep(facts: Facts, number: int, is_error: bool) -> None:
+    expected = ["stored-server-error"] if is_error else []
+    assert codes(facts, row(response_status=number)) == expected
+
+
+def test_a_failure_may_be_kept_as_one() -> None:
+    assert codes(POSTGRES, row(status=Status.FAILED, response_status=503)) == []
+
+
+def test_the_evidence_tells_the_responses() -> None:
+    (one,) = found(POSTGRES, row(response_status=503))
+    assert one.evidence == "completed, with the response 503"
+    (both,) = found(POSTGRES, row(response_status=503), row(response_status=500))
+    assert both.evidence == "completed, with responses from 500 to 503"

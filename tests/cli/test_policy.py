@@ -1,0 +1,91 @@
+"""policy check at the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.places import Place
+
+GOOD = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 8d}\n"
+SHORT = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 1d, provider: adyen-webhooks}\n"
+CONFIGURED = """\
+version: 1
+stores:
+  payments: {postgres: {}, policies: short.yaml}
+  refunds: {postgres: {}, policies: short.yaml}
+  webhooks: {postgres: {}, policies: good.yaml}
+  outbox: {postgres: {}}
+"""
+
+
+@pytest.fixture
+def files(place: Place) -> Place:
+    (place.folder / "good.yaml").write_text(GOOD)
+    (place.folder / "short.yaml").write_text(SHORT)
+    return place
+
+
+def test_files_are_named_as_they_were_typed_and_need_no_configuration(files: Place) -> None:
+    done = files.main("policy", "check", "-o", "json", "short.yaml", "good.yaml", "short.yaml")
+    assert (done.status, done.err) == (3, "")
+    assert done.document["schema"] == "idemctl/policy-check/v1"
+    assert [(one["file"], one["line"], one["column"]) for one in done.document["items"]] == [
+        ("short.yaml", 3, 24)
+    ]
+    assert done.summary["files"] == 2
+
+
+def test_without_files_those_of_the_chosen_stores_are_checked_each_once(files: Place) -> None:
+    files.configure(CONFIGURED)
+    done = files.main("policy", "check", "-o", "json")
+    assert done.status == 3
+    assert done.summary["files"] == 2
+    assert [one["file"] for one in done.document["items"]] == [str(files.folder / "short.yaml")]
+    assert files.main("policy", "check", "--store", "webhooks").status == 0
+
+
+def test_stores_that_name_no_file_leave_nothing_to_check_and_that_is_no_success(
+    files: Place,
+) -> None:
+    files.configure(CONFIGURED)
+    done = files.main("policy", "check", "--store", "outbox")
+    assert done.status == 78
+    assert "no policy file to check: none is named by outbox" in done.err
+    assert not files.state.exists()
+
+
+@pytest.mark.parametrize(
+    ("severity", "status"), [("info", 3), ("warning", 3), ("error", 3), ("critical", 0)]
+)
+def test_fail_on_decides_the_status(files: Place, severity: str, status: int) -> None:
+    assert files.main("policy", "check", "short.yaml", "--fail-on", severity).status == status
+
+
+def test_a_severity_that_does_not_exist_is_a_wrong_word(files: Place) -> None:
+    done = files.main("policy", "check", "good.yaml", "--fail-on", "grave")
+    assert done.status == 2
+    assert "write one of info, warning, error, critical" in done.err
+
+
+def test_a_file_that_is_not_there_is_told_beside_what_was_found(files: Place) -> None:
+    done = files.main("policy", "check", "none.yaml", "short.yaml", "-o", "json")
+    assert done.status == 78
+    assert [one["message"] for one in done.document["errors"]] == ["none.yaml: no such file"]
+    assert len(done.document["items"]) == 1
+    assert "none.yaml: no such file" in done.err
+
+
+def test_an_invalid_file_is_a_finding_here_and_an_error_for_who_needs_it(files: Place) -> None:
+    (files.folder / "short.yaml").write_text("version: 1\n")
+    files.configure(CONFIGURED)
+    files.lead(DATABASE_URL="postgresql://127.0.0.1:1/none")
+    assert files.main("policy", "check").status == 3
+    assert files.main("gc", "--store", "payments").status == 78
+
+
+def test_quiet_says_nothing_while_all_is_well(files: Place) -> None:
+    done = files.main("policy", "check", "good.yaml", "-q")
+    assert (done.status, done.out, done.err) == (0, "", "")
