@@ -29,8 +29,8 @@ from idemctl.sandbox.seed.postgres import schema
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from benchmarks.servers import Servers
     from idemctl.domain.collection import Collection
-    from idemctl.sandbox.servers import Sandbox
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -61,24 +61,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory-rows", type=int, nargs=2, default=(10_000, 1_000_000))
     chosen = parser.parse_args()
-    with running() as sandbox, psycopg.connect(sandbox.dsn(), autocommit=True) as connection:
+    with running() as servers, psycopg.connect(servers.dsn, autocommit=True) as connection:
         connection.execute(schema())
         version = connection.execute("SHOW server_version").fetchone()
         print(f"PostgreSQL {version[0] if version else '?'}, {os.cpu_count()} cores,", end=" ")
         print(f"{chosen.rows:,} rows of which {chosen.rows * 4 // 5:,} expired,", end=" ")
         print(f"median of {chosen.rounds}, gc at --pace full\n")
-        _speed(sandbox, connection, chosen.rows, chosen.rounds)
-        _memory(sandbox, connection, chosen.memory_rows)
+        _speed(servers, connection, chosen.rows, chosen.rounds)
+        _memory(servers, connection, chosen.memory_rows)
 
 
-def _speed(sandbox: Sandbox, connection: Connection, rows: int, rounds: int) -> None:
+def _speed(servers: Servers, connection: Connection, rows: int, rounds: int) -> None:
     lines = []
     for name, expired in _EXPIRIES.items():
         times: dict[str, list[float]] = {"gc": [], "one DELETE": [], "loop": []}
         longest: list[float] = []
 
         def collect(longest: list[float] = longest) -> int:
-            outcome = _gc(sandbox)
+            outcome = _gc(servers)
             longest.append(outcome.longest_batch_ms)
             return outcome.deleted
 
@@ -110,8 +110,8 @@ def _speed(sandbox: Sandbox, connection: Connection, rows: int, rounds: int) -> 
     print(tabulate(lines, headings, disable_numparse=True))
 
 
-def _gc(sandbox: Sandbox) -> Collection:
-    work = Workplace(config=None, stores=("payments",), environ=sandbox.env(), folder=Path.cwd())
+def _gc(servers: Servers) -> Collection:
+    work = Workplace(config=None, stores=("payments",), environ=servers.environ, folder=Path.cwd())
     run = Run(verb="gc", pace_name=PaceName.FULL)
     targets = [one for one in work.targets(run) if isinstance(one.opens, PostgresTableOpener)]
     (collected,) = gc(targets, Options(apply=True), run).targets
@@ -134,13 +134,13 @@ def _fill(connection: Connection, rows: int, expired: str) -> None:
     connection.execute("VACUUM ANALYZE processed_events")
 
 
-def _memory(sandbox: Sandbox, connection: Connection, sizes: tuple[int, int]) -> None:
+def _memory(servers: Servers, connection: Connection, sizes: tuple[int, int]) -> None:
     peaks = []
     for rows in sizes:
         _fill(connection, rows, _EXPIRIES["spread"])
         words = ["gc", "--apply", "--pace", "full", "--store", "payments", "-q"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "idemctl", *words], env={**os.environ, **sandbox.env()}
+            [sys.executable, "-m", "idemctl", *words], env={**os.environ, **servers.environ}
         )
         _, status, usage = os.wait4(process.pid, 0)
         assert status == 0, status

@@ -23,7 +23,7 @@ import psycopg
 import redis
 from tabulate import tabulate
 
-from benchmarks.servers import psql, redis_cli, running
+from benchmarks.servers import psql, running
 from idemctl.bootstrap import Workplace
 from idemctl.operations.reconcile import Options, reconcile
 from idemctl.run.pace import PaceName
@@ -35,7 +35,7 @@ from idemctl.sandbox.seed.postgres import schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from idemctl.sandbox.servers import Sandbox
+    from benchmarks.servers import Servers
 
     Connection = psycopg.Connection[Any]
 
@@ -79,8 +79,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
-    with running() as sandbox:
-        bench = _Bench(sandbox, chosen.workers)
+    with running() as servers:
+        bench = _Bench(servers, chosen.workers)
         bench.fill(chosen.records)
         print(f"{bench.versions()}, {os.cpu_count()} cores, {chosen.records:,} records,", end=" ")
         print(f"median of {chosen.rounds}, reconcile at --pace full, {chosen.workers} workers\n")
@@ -95,14 +95,14 @@ def main() -> None:
 class _Bench:
     """The sandbox's pair, and the ways to fill and to compare it."""
 
-    def __init__(self, sandbox: Sandbox, workers: int) -> None:
-        self._sandbox = sandbox
+    def __init__(self, servers: Servers, workers: int) -> None:
+        self._servers = servers
         self._workers = workers
-        self._connection: Connection = psycopg.connect(sandbox.dsn(), autocommit=True)
+        self._connection: Connection = psycopg.connect(servers.dsn, autocommit=True)
         self._connection.execute(schema())
-        self._client = redis.Redis.from_url(sandbox.redis_url())
+        self._client = redis.Redis.from_url(servers.redis_url)
         work = Workplace(
-            config=None, stores=("payments",), environ=sandbox.env(), folder=Path.cwd()
+            config=None, stores=("payments",), environ=servers.environ, folder=Path.cwd()
         )
         (self._pair,) = work.pairs(Run(verb="bench"))
         self._work = work
@@ -176,9 +176,9 @@ class _Bench:
     def _pipe(self) -> int:
         """Let psql write RESP into redis-cli."""
         reader = subprocess.Popen(
-            [psql(), "-qAtX", "-c", _AS_RESP, self._sandbox.dsn()], stdout=subprocess.PIPE
+            [psql(), "-qAtX", "-c", _AS_RESP, self._servers.dsn], stdout=subprocess.PIPE
         )
-        words, environ = redis_cli(self._sandbox, "--pipe")
+        words, environ = self._servers.redis_cli("--pipe")
         pipe = subprocess.run(
             words,
             env=environ,

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import redis
 from tabulate import tabulate
 
-from benchmarks.servers import redis_cli, running
+from benchmarks.servers import running
 from idemctl.bootstrap import RedisKeyspaceOpener, Workplace
 from idemctl.run.collector import collect_rarely
 from idemctl.run.run import Run
 
 if TYPE_CHECKING:
-    from idemctl.sandbox.servers import Sandbox
+    from benchmarks.servers import Servers
 
 _TWIN = (
     b'{"key":"%08x-1111-4222-8333-444444444444","scope":"acme","endpoint":"POST /v1/charges",'
@@ -43,14 +43,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     collect_rarely()
-    with running() as sandbox:
-        version = _fill(sandbox, chosen.records)
+    with running() as servers:
+        version = _fill(servers, chosen.records)
         print(f"{version}, {os.cpu_count()} cores, {chosen.records:,} records, ", end="")
         print(f"median of {chosen.rounds}\n")
         ours, theirs = [], []
         for _ in range(chosen.rounds):
-            ours.append(_scan(sandbox, chosen.records))
-            theirs.append(_memkeys(sandbox))
+            ours.append(_scan(servers, chosen.records))
+            theirs.append(_memkeys(servers))
         ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
         took = [f"{statistics.median(seconds):.2f} s" for seconds in (ours, theirs)]
         row = ("scan with value and TTL", took[0], "redis-cli --memkeys", took[1], f"{ratio:.2f}")
@@ -58,8 +58,8 @@ def main() -> None:
         print(tabulate([row], headings, disable_numparse=True))
 
 
-def _fill(sandbox: Sandbox, records: int) -> str:
-    client = redis.Redis.from_url(sandbox.redis_url())
+def _fill(servers: Servers, records: int) -> str:
+    client = redis.Redis.from_url(servers.redis_url)
     for start in range(0, records, _AT_ONCE):
         pipeline = client.pipeline(transaction=False)
         for number in range(start, min(start + _AT_ONCE, records)):
@@ -71,8 +71,8 @@ def _fill(sandbox: Sandbox, records: int) -> str:
     return f"Valkey {info.get('valkey_version') or info['redis_version']}"
 
 
-def _scan(sandbox: Sandbox, records: int) -> float:
-    work = Workplace(config=None, stores=("payments",), environ=sandbox.env(), folder=Path.cwd())
+def _scan(servers: Servers, records: int) -> float:
+    work = Workplace(config=None, stores=("payments",), environ=servers.environ, folder=Path.cwd())
     (target,) = (
         one for one in work.targets(Run(verb="bench")) if isinstance(one.opens, RedisKeyspaceOpener)
     )
@@ -84,8 +84,8 @@ def _scan(sandbox: Sandbox, records: int) -> float:
     return took
 
 
-def _memkeys(sandbox: Sandbox) -> float:
-    words, environ = redis_cli(sandbox, "--memkeys")
+def _memkeys(servers: Servers) -> float:
+    words, environ = servers.redis_cli("--memkeys")
     started = time.perf_counter()
     subprocess.run(words, env=environ, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - started

@@ -6,9 +6,14 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import psycopg
+import redis
+from psycopg.conninfo import make_conninfo
 
 from idemctl.sandbox.binaries import find_postgres
 from idemctl.sandbox.servers import Sandbox
@@ -17,26 +22,57 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Servers:
+    """A sandbox as benchmarks use it: over unix sockets, and Valkey without a file to write."""
+
+    sandbox: Sandbox
+    dsn: str
+    redis_url: str
+    redis_socket: str
+    redis_password: str
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What leads idemctl here."""
+        return self.sandbox.env() | {"DATABASE_URL": self.dsn, "REDIS_URL": self.redis_url}
+
+    def redis_cli(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """Give the command and the environment in which redis-cli reaches Valkey."""
+        environ = os.environ | {"REDISCLI_AUTH": self.redis_password}
+        return [_redis_cli(), "-s", self.redis_socket, *words], environ
+
+
 @contextmanager
-def running() -> Iterator[Sandbox]:
+def running() -> Iterator[Servers]:
     """Start a sandbox, and leave nothing of it behind."""
     home = Path(tempfile.mkdtemp(prefix="idemctl-bench-", dir="/var/tmp"))
     home.chmod(0o755)
-    servers = Sandbox(folder=home / "servers")
+    sandbox = Sandbox(folder=home / "servers")
     try:
-        servers.up()
-        yield servers
+        sandbox.up()
+        yield _over_sockets(sandbox)
     finally:
-        servers.down()
+        sandbox.down()
         home.rmdir()
 
 
-def redis_cli(sandbox: Sandbox, *words: str) -> tuple[list[str], dict[str, str]]:
-    """Give the command and the environment in which redis-cli reaches the sandbox."""
-    address = urlsplit(sandbox.redis_url())
-    # Its own reading of a URL wants a user's name before the password.
-    secret = {"REDISCLI_AUTH": address.password or ""}
-    return [_redis_cli(), "-p", str(address.port), *words], os.environ | secret
+def _over_sockets(sandbox: Sandbox) -> Servers:
+    with redis.Redis.from_url(sandbox.redis_url()) as client:
+        for name, value in (("appendonly", "no"), ("save", "")):
+            client.config_set(name, value)
+        answer: Any = client.config_get("unixsocket")
+    with psycopg.connect(sandbox.dsn()) as connection:
+        (folders,) = connection.execute("SHOW unix_socket_directories").fetchone() or ("",)
+    password = urlsplit(sandbox.redis_url()).password or ""
+    folder = folders.strip('"')
+    return Servers(
+        sandbox=sandbox,
+        dsn=make_conninfo(sandbox.dsn(), host=folder),
+        redis_url=f"unix://:{password}@{answer['unixsocket']}?db=0",
+        redis_socket=answer["unixsocket"],
+        redis_password=password,
+    )
 
 
 def _redis_cli() -> str:

@@ -33,7 +33,7 @@ CHUNKS = 4
 """and so many bursts are on their way: about what fits into a connection, so that the server
 works while values are read here, and never waits with replies that it cannot send."""
 _HEAD = 16 * 1024
-"""So many bytes of a value come at first: 4 MB at most for a burst."""
+"""So many bytes of a value come at first: 2 MB at most for a burst."""
 _LONGEST = 1024 * 1024
 """A longer value is not read: its record is malformed, with its true size."""
 _AGAIN = 16

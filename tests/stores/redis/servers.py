@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import redis
 
 _DEADLINE_SECONDS = 20.0
+_LISTENING = "00010000"
 
 
 def redis_6() -> Path:
@@ -58,12 +59,21 @@ def serving(binary: Path, home: Path, *options: str) -> Iterator[Path]:
         words += ["--port", "0"]
     with subprocess.Popen([*words, *options], stdout=subprocess.DEVNULL) as process:
         try:
-            until(lambda: address.exists() or process.poll() is not None)
+            until(lambda: _accepts(address) or process.poll() is not None)
             assert process.poll() is None
             yield address
         finally:
             # One that a script blocks would not hear anything milder.
             process.kill()
+
+
+def _accepts(address: Path) -> bool:
+    """Ask the kernel whether a server listens there: a visitor would count as a client."""
+    sockets = Path("/proc/net/unix")
+    if not sockets.exists():
+        return address.exists()
+    listed = (line.split() for line in sockets.read_text().splitlines())
+    return any(words[-1] == str(address) and words[3] == _LISTENING for words in listed)
 
 
 @contextlib.contextmanager
