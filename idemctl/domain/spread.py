@@ -18,7 +18,8 @@ def spread(count: int) -> Iterator[int]:
     >>> list(spread(8))
     [7, 4, 1, 6, 3, 0, 5, 2]
     """
-    step = max(1, round(count * _GOLDEN))
-    while math.gcd(step, count) > 1:
-        step += 1
+    golden = round(count * _GOLDEN)
+    nearest = (at for apart in range(count) for at in (golden - apart, golden + apart))
+    # A step that shares no factor with the count comes by every number.
+    step = next((at for at in nearest if at > 0 and math.gcd(at, count) == 1), 1)
     yield from ((count - 1 + turn * step) % count for turn in range(count))
