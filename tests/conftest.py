@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _LEADS_SOMEWHERE = ("IDEMCTL_", "PG", "DATABASE_URL", "REDIS_URL", "FORCE_COLOR", "CLICOLOR")
 _numbers = itertools.count(1)
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
+
+
+def pytest_configure() -> None:
+    """Let SIGTERM end a session as Ctrl-C does: with its servers stopped."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
