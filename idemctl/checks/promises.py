@@ -55,8 +55,7 @@ def _left(looked: Looked) -> Int64:
 
 def _written(looked: Looked) -> Int64:
     """Give when each record was last written; where it does not say, now is the latest."""
-    batch = looked.batch
-    written = np.where(batch.completed_at == MISSING, batch.counted_from, batch.completed_at)
+    written = looked.batch.written_at
     known = (written != MISSING) & (written < LAST_COUNTED)
     return np.where(known, written, looked.now)
 

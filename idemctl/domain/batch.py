@@ -52,6 +52,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def written_at(self) -> NDArray[np.int64]:
+        """When each record was last written: as its work ended, else as it began."""
+        import numpy as np
+
+        return np.where(self.completed_at != MISSING, self.completed_at, self.counted_from)
+
     def take(self, rows: NDArray[np.intp]) -> Batch:
         """Give some of the records, in this order."""
         chosen = rows.tolist()

@@ -83,9 +83,7 @@ def expected_until(postgres: Batch, terms: Terms, now: datetime) -> Int64:
     and what never ends, is not owed.
     """
     promised = _promised(postgres, terms)
-    written = np.where(
-        postgres.completed_at != MISSING, postgres.completed_at, postgres.counted_from
-    )
+    written = postgres.written_at
     until = np.where(promised == MISSING, FOREVER, promised)
     if terms.redis_ttl is not None:
         counted = (written != MISSING) & (written < LAST_COUNTED)

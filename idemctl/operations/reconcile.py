@@ -130,9 +130,8 @@ def reconcile(
 ) -> Outcome:
     """Compare each pair in turn, and with `apply` fill what Redis has not.
 
-    Raises:
-        IdemctlError: no pair could be compared at all. Else errors are part of the outcome:
-            what was written is there and must be told.
+    Errors are part of the outcome, for each pair its own: what was written is there and must
+    be told, and who does not answer is named.
     """
     done: list[Reconciled] = []
     failures: list[IdemctlError] = []
@@ -148,8 +147,6 @@ def reconcile(
             done.append(one)
         if one.why_stopped in _ENDS_THE_RUN:
             break
-    if failures and not done:
-        raise failures[0]
     return Outcome(options=options, pairs=tuple(done), failures=tuple(failures))
 
 

@@ -191,6 +191,8 @@ def _headline(outcome: Outcome) -> str:
             f"filled {count(applied, 'record')} of {count(missing)} missing, "
             f"rows held {longest:.0f} ms at most{rest}"
         )
+    if not outcome.pairs:
+        return "nothing could be compared"
     whole = not outcome.failures and all(one.comparison.is_whole for one in outcome.pairs)
     part = "" if whole else " in the part that was looked at"
     if not left:

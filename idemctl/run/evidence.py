@@ -106,7 +106,7 @@ class _Rows:
         now = both.clock.now()
         self.count += len(batch)
         until = expected_until(batch, both.terms, now + _AHEAD)
-        written = np.where(batch.completed_at != MISSING, batch.completed_at, batch.counted_from)
+        written = batch.written_at
         for row in np.flatnonzero(until != MISSING).tolist():
             written_at = from_micros(int(written[row]))
             if written_at is not None and written_at <= now - _SETTLES_IN:

@@ -263,8 +263,12 @@ def test_a_store_that_is_down_is_named_and_no_password_is_shown(
     for words in (("reconcile",), ("reconcile", "--apply", "--yes", "--store", "payments")):
         done = place.main(*words)
         assert done.status == 10
-        assert "redis" in done.err
+        assert "redis idem:*: cannot reach Redis: connection refused" in done.err
+        assert "nothing could be compared" in done.out
         assert "canary" not in done.out + done.err
+    # Each pair that does not answer is named, not the first alone.
+    said = place.main("reconcile", "-o", "json").document["errors"]
+    assert [error["message"].partition(":*")[0] for error in said] == ["redis idem", "redis seen"]
 
 
 def test_workers_come_to_the_same(place: Place, stores: Stores) -> None:

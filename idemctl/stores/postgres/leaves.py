@@ -6,20 +6,26 @@ rows of other partitions. So everything here works leaf by leaf, with ONLY.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
 from idemctl.errors import ConfigError
-from idemctl.stores.postgres.connect import transaction
+from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.queries import query
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from idemctl.domain.batch_size import BatchSize
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.answers import Shard
     from idemctl.stores.postgres.connect import Connection
+
+Looked = TypeVar("Looked")
 
 _STRIPE = 512
 """Pages; larger than most batches."""
@@ -99,6 +105,30 @@ class PageWalk:
     def done(self) -> float:
         """The share of the pages that lies behind."""
         return self._behind / self._total
+
+
+def by_ranges(
+    leaves: list[Leaf], shard: Shard, size: BatchSize, look: Callable[[Leaf, range], Looked]
+) -> Iterator[Looked]:
+    """Look at one range of pages after the other, in smaller ones where a look fails.
+
+    Raises:
+        BatchFailed: the look at a single page failed.
+    """
+    for leaf in leaves:
+        walk = PageWalk(leaf, shard, size)
+        while (step := walk.step()) is not None:
+            started = time.perf_counter()
+            try:
+                looked = look(leaf, step)
+            except BatchFailed:
+                if size.is_smallest:
+                    raise
+                size.halve()
+                continue
+            size.after(timedelta(seconds=time.perf_counter() - started))
+            walk.passed(step)
+            yield looked
 
 
 def find_table(connection: Connection, table: str, place: str) -> Table:

@@ -6,13 +6,12 @@ transaction of its own, so that no snapshot grows old.
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.batch_size import BatchSize
-from idemctl.stores.postgres.connect import BatchFailed, transaction
-from idemctl.stores.postgres.leaves import PageWalk, heap_range
+from idemctl.stores.postgres.connect import transaction
+from idemctl.stores.postgres.leaves import by_ranges, heap_range
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.rows import fetched, fields, read, spelled
 
@@ -42,23 +41,11 @@ class Scanner:
     def scan(self, leaves: list[Leaf], shard: Shard) -> Iterator[Batch]:
         """Yield the rows of one shard, a range of pages at a time."""
         size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_TARGET)
-        for leaf in leaves:
-            walk = PageWalk(leaf, shard, size)
-            while (step := walk.step()) is not None:
-                started = time.perf_counter()
-                try:
-                    rows = self._copy(leaf, step)
-                except BatchFailed:
-                    if size.is_smallest:
-                        raise
-                    size.halve()
-                    continue
-                size.after(timedelta(seconds=time.perf_counter() - started))
-                walk.passed(step)
-                if rows:
-                    yield read(rows)
+        for rows in by_ranges(leaves, shard, size, self._rows):
+            if rows:
+                yield read(rows)
 
-    def _copy(self, leaf: Leaf, pages: range) -> list[Row]:
+    def _rows(self, leaf: Leaf, pages: range) -> list[Row]:
         statement = query(
             "scan",
             fields=self._fields,

@@ -7,7 +7,6 @@ them apart. Without that index no range is small enough, and the walk says so.
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ from psycopg import sql
 from idemctl.domain.batch_size import BatchSize
 from idemctl.errors import Unsupported
 from idemctl.stores.postgres.conditions import as_sql
-from idemctl.stores.postgres.connect import BatchFailed, transaction
-from idemctl.stores.postgres.leaves import PageWalk, heap_range
+from idemctl.stores.postgres.connect import transaction
+from idemctl.stores.postgres.leaves import by_ranges, heap_range
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.rows import fetched, fields, read, spelled
 
@@ -63,20 +62,7 @@ class StepInspector:
     def repeated(self, leaves: list[Leaf], shard: Shard) -> Iterator[Batch]:
         """Yield the rows of one shard, a range of pages at a time. See `Inspects`."""
         size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_TARGET)
-        for leaf in leaves:
-            walk = PageWalk(leaf, shard, size)
-            while (step := walk.step()) is not None:
-                started = time.perf_counter()
-                try:
-                    batch = self._look(leaf, step)
-                except BatchFailed:
-                    if size.is_smallest:
-                        raise
-                    size.halve()
-                    continue
-                size.after(timedelta(seconds=time.perf_counter() - started))
-                walk.passed(step)
-                yield batch
+        return by_ranges(leaves, shard, size, self._look)
 
     def _look(self, leaf: Leaf, pages: range) -> Batch:
         statement = query(
