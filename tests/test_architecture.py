@@ -15,7 +15,7 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "idemctl"
 LONGEST_FILE = 300
-HEAVY = {"duckdb", "numpy", "orjson", "psycopg", "pydantic", "redis", "yaml"}
+HEAVY = {"duckdb", "numpy", "msgspec", "psycopg", "pydantic", "redis", "yaml"}
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:

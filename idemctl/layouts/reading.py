@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-import orjson
 
 from idemctl.domain.instants import MISSING
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import as_bytes, texts
+from idemctl.layouts.decoding import json_object
 from idemctl.layouts.model import Codec
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.rows import RowReader
@@ -125,11 +124,10 @@ class KeyspaceReader:
         A few hundred at a time cost least: all that was made for them fits into a cache.
         """
         if self._layout.codec is Codec.JSON:
-            with suppress(orjson.JSONDecodeError):
-                plain = self._rows.plain_members(map(orjson.loads, values))  # type: ignore[arg-type] # Else it raises.
-                if plain is not None:
-                    return Decoded(plain, {})
-            rows = [_json_object(value) for value in values]
+            plain = self._rows.plain_members(values)
+            if plain is not None:
+                return Decoded(plain, {})
+            rows = [json_object(value) for value in values]
         else:
             rows = [value if isinstance(value, Flaw) else _NO_ROW for value in values]
         odd = {at: row for at, row in enumerate(rows) if isinstance(row, Flaw)}
@@ -198,13 +196,3 @@ def _said(columns: Columns, field: str | None, otherwise: Sequence[bytes]) -> Se
         return texts(values)
     said = zip(values, otherwise, strict=True)
     return [other if value is None else as_bytes(value) for value, other in said]
-
-
-def _json_object(value: bytes | Flaw) -> Row | Flaw:
-    if isinstance(value, Flaw):
-        return value
-    try:
-        document = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return Flaw.UNREADABLE
-    return document if isinstance(document, dict) else Flaw.UNREADABLE

@@ -7,7 +7,6 @@ every row.
 from __future__ import annotations
 
 from datetime import timedelta
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,10 +16,11 @@ from idemctl.domain.instants import LAST_COUNTED, MISSING
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import Members, texts
 from idemctl.layouts.conditions import as_text, reading
+from idemctl.layouts.decoding import PlainDecoder
 from idemctl.layouts.model import Statuses, one_field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,25 +57,22 @@ class RowReader:
             *also,
         }
         self._fields = sorted(field for field in fields if field is not None)
+        self._decoder = PlainDecoder(self._fields)
 
     def members(self, rows: Sequence[Row]) -> Members:
         """Take out of rows what counts: nothing else of them is needed then."""
-        whole = self.plain_members(rows)
-        if whole is not None:
-            return whole
         taken = [tuple([row.get(field) for field in self._fields]) for row in rows]
         return Members(self._fields, taken, list(map(self._status_of, rows)))
 
-    def plain_members(self, rows: Iterable[Row]) -> Members | None:
-        """Take the same out of rows that pass by, if all have every field and a status in words.
+    def plain_members(self, values: Sequence[bytes | Flaw]) -> Members | None:
+        """Take the same out of JSON, if all values are plain and have a status in words.
 
-        So it is nearly always: one look takes all fields out of a row, and no row is kept.
+        So it is nearly always: one look takes all fields out of a value.
         """
-        if self._by_value is None or len(self._fields) == 1:
+        if self._by_value is None:
             return None
-        try:
-            taken = list(map(itemgetter(*self._fields), rows))
-        except (KeyError, TypeError):
+        taken = self._decoder.rows(values)
+        if taken is None:
             return None
         field, numbers = self._by_value
         at = self._fields.index(field)

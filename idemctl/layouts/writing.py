@@ -5,16 +5,19 @@ Like reading, it works on whole columns and does the same thing to every row.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import starmap
 from typing import TYPE_CHECKING
 
-import orjson
+import msgspec
 
 from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Status
+from idemctl.layouts.decoding import is_unescaped
 from idemctl.layouts.transcript import FLAG, Instant, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -31,7 +34,7 @@ def written(
     Args:
         transcript: what a twin holds.
         batch: the rows.
-        columns: by name, what `Value` members are made of, row by row, as orjson takes it.
+        columns: by name, what `Value` members are made of, row by row, as msgspec takes it.
     """
     if not transcript.members:
         return [FLAG] * len(batch)
@@ -45,9 +48,18 @@ def written(
                 members.append(_numbers(getattr(batch, name), transcript.unit.micros))
             case None:
                 members.append([words[number] for number in batch.status.tolist()])
-    names = [member.name for member in transcript.members]
-    rows = zip(*members, strict=True)
-    return [orjson.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    shape = _shape(tuple(member.name for member in transcript.members))
+    return list(map(msgspec.json.Encoder().encode, starmap(shape, zip(*members, strict=True))))
+
+
+@lru_cache(maxsize=8)
+def _shape(names: tuple[str, ...]) -> Callable[..., object]:
+    """Make what a row is poured into: a third of what a dictionary costs."""
+    if not all(map(is_unescaped, names)):
+        return lambda *values: dict(zip(names, values, strict=True))
+    fields = [f"member{at}" for at in range(len(names))]
+    renamed = dict(zip(fields, names, strict=True))
+    return msgspec.defstruct("Twin", fields, rename=renamed, gc=False)
 
 
 def _numbers(instants: NDArray[np.int64], unit: int) -> list[int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
+import msgspec
 
 if TYPE_CHECKING:
     from idemctl.state.folder import StateFolder
@@ -20,13 +20,13 @@ class History:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Keep a finished run: its id, verb, store, times, status and summary."""
-        self._folder.append(_FILE, orjson.dumps(entry, default=str))
+        self._folder.append(_FILE, msgspec.json.encode(entry, enc_hook=str))
 
     def last(self, verb: str, store: str) -> dict[str, Any] | None:
         """Find the newest run of `verb` on `store` that ended well."""
         for line in reversed(self._folder.lines(_FILE)):
             try:
-                entry: dict[str, Any] = orjson.loads(line)
+                entry: dict[str, Any] = msgspec.json.decode(line)
                 if entry["verb"] == verb and store in entry["stores"] and entry["exit"] == 0:
                     return entry
             except (ValueError, TypeError, KeyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import orjson
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,4 +23,4 @@ class FileJournal:
     def write(self, event: str, facts: Mapping[str, object]) -> None:
         """See `Journal.write`."""
         line = {"at": datetime.now(UTC), "event": event, **facts}
-        self._folder.append(self._name, orjson.dumps(line, default=str))
+        self._folder.append(self._name, msgspec.json.encode(line, enc_hook=str))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
+import msgspec
 import psycopg
 import pytest
 import redis
@@ -162,11 +162,11 @@ def test_after_a_flush_all_that_is_owed_is_there_again_and_ends_no_later_than_it
     for name, value in wanted.items():
         now: Any = stores.client.get(name)
         is_record = name.startswith(b"idem:")
-        assert (orjson.loads(now) if is_record else now) == (
-            orjson.loads(value) if is_record else value
+        assert (msgspec.json.decode(now) if is_record else now) == (
+            msgspec.json.decode(value) if is_record else value
         )
         until: Any = stores.client.pexpiretime(name)
-        record = orjson.loads(now) if is_record else {}
+        record = msgspec.json.decode(now) if is_record else {}
         if record.get("status") == "in_progress":
             assert 0 <= until - ends[name] <= 1_000
         else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +44,7 @@ def read(name: str, *pairs: tuple[bytes, bytes | Flaw], expiry: int = MISSING) -
 
 
 def value(**members: Any) -> bytes:
-    return orjson.dumps({"status": "completed", **members})
+    return msgspec.json.encode({"status": "completed", **members})
 
 
 @pytest.mark.parametrize(

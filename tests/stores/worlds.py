@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-import orjson
+import msgspec
 import psycopg
 from psycopg import sql
 
@@ -252,7 +252,7 @@ class RedisWorld(_Side):
             value = row(self.name, record, instant)
             key = value["key"] = value.pop("idempotency_key")
             name = f"{record.scope}:{key}" if record.scope else key
-            self._client.set(f"{self._side.prefix}{name}", orjson.dumps(value))
+            self._client.set(f"{self._side.prefix}{name}", msgspec.json.encode(value))
 
     def keys(self) -> set[bytes]:
         prefix = self._side.prefix.encode()

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import orjson
+import msgspec
 
 from idemctl.sandbox.seed import postgres
 from idemctl.sandbox.seed.manifest import Side
@@ -151,7 +151,7 @@ class Writer:
     def messages(self, rows: Sequence[Message]) -> None:
         """Write responses cached under their URL."""
         for row in rows:
-            value = orjson.dumps(
+            value = msgspec.json.encode(
                 {
                     "status": "completed",
                     "response_status": 202,
@@ -256,7 +256,7 @@ def _name(row: Payment) -> bytes:
 def _twin_value(row: Payment) -> bytes:
     """Write what the application writes: the record as JSON, times in milliseconds."""
     headers = row.response_headers
-    return orjson.dumps(
+    return msgspec.json.encode(
         {
             "key": row.idempotency_key,
             "scope": row.scope,
@@ -268,7 +268,7 @@ def _twin_value(row: Payment) -> bytes:
             "fence": row.fence,
             "epoch": row.epoch,
             "response_status": row.response_status,
-            "response_headers": None if headers is None else orjson.Fragment(headers),
+            "response_headers": None if headers is None else msgspec.Raw(headers),
             "response_body": row.response_body,
             "created_at": _milliseconds(row.created_at),
             "completed_at": _milliseconds(row.completed_at),

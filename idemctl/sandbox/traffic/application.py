@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
+import msgspec
 from psycopg.rows import dict_row
 
 from idemctl.sandbox.traffic.ledger import Key, Version
@@ -237,7 +237,7 @@ def _owner(record: Record) -> dict[str, object]:
 
 def _value(record: Record) -> bytes:
     """Write the record as the seed writes it, and who wrote it."""
-    return orjson.dumps(
+    return msgspec.json.encode(
         {
             "key": record.idempotency_key,
             "scope": record.scope,

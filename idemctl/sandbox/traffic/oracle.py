@@ -13,7 +13,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
+import msgspec
 
 from idemctl.sandbox.traffic.ledger import BadRead, KeyState, Ledger, Version
 
@@ -231,8 +231,8 @@ def _document(value: bytes | None) -> dict[str, Any] | None:
     if value is None:
         return None
     try:
-        document = orjson.loads(value)
-    except orjson.JSONDecodeError:
+        document = msgspec.json.decode(value)
+    except msgspec.DecodeError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -77,15 +77,15 @@ class Counting:
         return tuple(row[0] for row in self._database.run(statements.names(column)).fetchall())
 
     def _not_json(self) -> Iterator[bytes]:
-        import orjson
+        import msgspec
 
         names = astuple(self._fields)
         for number, line in enumerate(itertools.islice(_raw(self._files), _SEARCHED_LINES)):
             if not number % 10_000:
                 self._watch()
             try:
-                document = orjson.loads(line)
-            except orjson.JSONDecodeError:
+                document = msgspec.json.decode(line)
+            except msgspec.DecodeError:
                 yield line
                 continue
             if not isinstance(document, dict) or all(document.get(one) is None for one in names):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, LiteralString, cast
 
-import orjson
+import msgspec
 from psycopg import sql
 
 from idemctl.domain.batch_size import BatchSize
@@ -199,4 +199,4 @@ def _as_owed(layout: PostgresLayout) -> PostgresLayout:
 
 
 def _fragments(values: Sequence[object]) -> list[object]:
-    return [None if value is None else orjson.Fragment(cast("str", value)) for value in values]
+    return [None if value is None else msgspec.Raw(cast("str", value)) for value in values]

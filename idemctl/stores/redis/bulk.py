@@ -49,10 +49,9 @@ READS = frozenset(
 KEY = None
 """Stands in a command for the key."""
 
-_USUAL = 256
-"""Bytes of a key; what is written before longer ones is not kept."""
+_USUAL = 1024
+"""Bytes of a key or a value; what is written before longer ones is not kept."""
 _SLOT = b"$%d\r\n%b\r\n"
-_SET = b"*6\r\n$3\r\nSET\r\n" + 2 * _SLOT + b"$2\r\nNX\r\n$4\r\nPXAT\r\n" + _SLOT
 
 Command = tuple[bytes | None, ...]
 Reply = Any
@@ -110,13 +109,13 @@ class Sets:
 
     def packed(self) -> bytes:
         """Write them as the server reads them."""
+        pieces: list[Iterable[bytes]] = []
         ends = [b"%d" % until for until in self.until_ms]
-        return b"".join(
-            [
-                _SET % (len(name), name, len(value), value, len(end), end)
-                for name, value, end in zip(self.names, self.values, ends, strict=True)
-            ]
-        )
+        words = (_SET, self.names), (_NOTHING, self.values), (_PXAT, ends)
+        for before, some in words:
+            pieces += [map(before.__getitem__, map(len, some)), some]
+        pieces.append(repeat(b"\r\n", len(ends)))
+        return b"".join(chain.from_iterable(zip(*pieces, strict=True)))
 
 
 class Lane:
@@ -256,7 +255,7 @@ class Lane:
 
 
 class _Before(dict[int, bytes]):
-    """What stands before a key, for each length that occurs."""
+    """What stands before a key or a value, for each length that occurs."""
 
     def __init__(self, text: bytes) -> None:
         super().__init__()
@@ -267,6 +266,11 @@ class _Before(dict[int, bytes]):
         if length < _USUAL:
             self[length] = text
         return text
+
+
+_SET = _Before(b"*6\r\n$3\r\nSET\r\n")
+_NOTHING = _Before(b"\r\n")
+_PXAT = _Before(b"\r\n$2\r\nNX\r\n$4\r\nPXAT\r\n")
 
 
 @lru_cache(maxsize=8)

@@ -6,8 +6,8 @@ from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
-import orjson
 import pytest
 from psycopg.pq import TransactionStatus
 
@@ -49,7 +49,7 @@ def by_key(dsn: str) -> dict[tuple[bytes, bytes], Any]:
     """Hold all rows, and give what their twins would say."""
     with holding(dsn) as held:
         return {
-            (key, scope): orjson.loads(value)
+            (key, scope): msgspec.json.decode(value)
             for step in steps(held)
             for key, scope, value in zip(
                 step.batch.keys, step.batch.scopes, step.values, strict=True
@@ -69,7 +69,7 @@ def test_a_twin_is_what_the_application_writes_member_by_member(
     assert len(twins) == 3_000
     for payment in some:
         name = (payment.idempotency_key.encode(), payment.scope.encode())
-        assert twins[name] == orjson.loads(_twin_value(payment))
+        assert twins[name] == msgspec.json.decode(_twin_value(payment))
 
 
 def test_hostile_texts_are_values_and_nothing_more(database: str, application: Session) -> None:
@@ -128,7 +128,7 @@ def test_a_column_is_written_as_json_writes_its_type_and_null_as_null(
         )
     )
     with holding(database, table=table, layout=BARE, twins=twins) as held:
-        values = [orjson.loads(value) for value in first(held).values]
+        values = [msgspec.json.decode(value) for value in first(held).values]
     assert values == [{"k": "k", "v": expected}, {"k": "j", "v": None}]
 
 
@@ -207,7 +207,7 @@ def test_the_rows_of_given_keys_are_held_and_no_other(
             assert not is_free(other, CHANGE)
             assert not is_free(other, f"DELETE FROM {EVENTS} {THAT_ROW}")
             assert is_free(other, f"DELETE FROM {EVENTS} WHERE idempotency_key = 'live-8'")
-            said = [orjson.loads(value)["key"].encode() for value in held.values]
+            said = [msgspec.json.decode(value)["key"].encode() for value in held.values]
             assert said == list(held.batch.keys)
         assert locked_keys(other) == set()
         assert is_free(other, CHANGE)
@@ -251,7 +251,7 @@ def test_the_row_as_it_was_committed_last_is_held(database: str, other: Session)
     with closing(open_table(database)) as store:
         other.execute(CHANGE.encode())
         with store.hold_keys(reference(), wanted(b"live-7")) as held:
-            assert orjson.loads(held.values[0])["response_status"] == 200
+            assert msgspec.json.decode(held.values[0])["response_status"] == 200
 
 
 def test_a_thousand_wanted_rows_are_held_at_once(

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from typing import TYPE_CHECKING
 
-import orjson
+import msgspec
 import pytest
 import redis
 from redis.backoff import NoBackoff
@@ -156,7 +156,7 @@ def record() -> Callable[..., bytes]:
     """Write a record as the reference pair does."""
 
     def write(**fields: object) -> bytes:
-        return orjson.dumps(
+        return msgspec.json.encode(
             {
                 "scope": "",
                 "endpoint": "POST /v1/payments",

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
-import orjson
 import pytest
 
 from idemctl.domain.records import Flaw, Status
@@ -241,7 +241,7 @@ def test_its_connection_ends_with_it_and_disturbs_nobody(
 def test_one_that_was_closed_from_outside_is_unreachable(
     client: redis.Redis, keyspace: Callable[..., RedisKeyspace]
 ) -> None:
-    client.mset({f"seen:{number}": orjson.dumps(number) for number in range(2000)})
+    client.mset({f"seen:{number}": msgspec.json.encode(number) for number in range(2000)})
     space = keyspace("bare")
     asked = space.look_up([unscoped(*(b"%d" % at for at in range(2000)))] * 3)
     next(asked)
