@@ -65,6 +65,10 @@ class Swept:
     redis_scanned: int = 0
     equal: int = 0
     suspects: tuple[Suspects, ...] = ()
+    judged: NDArray[np.uint64] | None = None
+    """Marks of the names in Redis whose records were judged, where a roll is called."""
+    listed: NDArray[np.uint64] | None = None
+    """Marks of the names that Redis has."""
     filled: int = 0
     held_for: timedelta = timedelta(0)
     """How long rows were held."""

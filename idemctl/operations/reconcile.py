@@ -24,11 +24,10 @@ from idemctl.run.comparison import Comparison, compare
 from idemctl.run.evidence import gather
 from idemctl.run.pairing import Sweep, SweepTask, opened, transcript_of
 from idemctl.run.run import Stopped
-from idemctl.run.shards import ShardedWalk
 from idemctl.run.walking import go_through
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Iterable
 
     from idemctl.domain.incident import BlindWindow, Evidence
     from idemctl.domain.sweeps import Suspects, Swept
@@ -205,13 +204,8 @@ class _Filler:
     def refill(self, workers: int) -> None:
         """Go through the whole table and write every twin that is owed and absent."""
         one, run = self._one, self._run
-        steps: ShardedWalk[Swept] | Generator[Swept]
-        if workers > 1:
-            task = SweepTask(one.pair, Sweep.REFILL)
-            steps = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
-        else:
-            steps = self._both.refill(transcript_of(one.pair))
-        one.why_stopped = go_through(steps, run, self._hear)
+        walk = SweepTask(one.pair, Sweep.REFILL).walk(self._both, run, workers)
+        one.why_stopped = go_through(walk, run, self._hear)
 
     def fill(self, stable: Suspects) -> None:
         """Write the missing ones of a portion of differences that were seen twice."""

@@ -7,9 +7,10 @@ while later.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,14 +19,14 @@ import numpy as np
 from idemctl.domain.differences import Difference
 from idemctl.domain.keys import is_text
 from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.roll import KEY_BYTES, Roll
 from idemctl.domain.sweeps import Totals
 from idemctl.run.pairing import Sweep, SweepTask
 from idemctl.run.run import Stopped
-from idemctl.run.shards import ShardedWalk
 from idemctl.run.walking import go_through
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from idemctl.domain.sweeps import Suspects, Swept
     from idemctl.run.run import Run
@@ -81,8 +82,8 @@ def compare(
         run: asked between steps whether to go on.
         suspects: where they are kept in between.
         workers: processes that share the sweeps.
-        watch: shown every batch of both sides, so that one scan serves others, too; with one
-            worker only.
+        watch: shown every batch of both sides, so that one scan serves others, too; this
+            process reads them then.
         on_stable: told what was seen twice, portion by portion; who repairs does it there.
 
     Raises:
@@ -101,17 +102,39 @@ def compare(
             {"scanned": totals.postgres_scanned + totals.redis_scanned, "equal": totals.equal},
         )
 
-    steps: ShardedWalk[Swept] | Generator[Swept]
-    if workers > 1:
-        task = SweepTask(pair, Sweep.BOTH_WAYS)
-        steps = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
+    if watch is None:
+        comparison.why_stopped = _sweep(pair, both, run, workers, hear)
     else:
-        steps = both.both_ways(watch=watch)
-    comparison.why_stopped = go_through(steps, run, hear)
+        comparison.why_stopped = go_through(both.both_ways(watch), run, hear)
     seen_count = sum(comparison.totals.seen.values())
     looked_at = _look_again(comparison, both, run, suspects, on_stable)
     comparison.unproven_count = seen_count - looked_at
     return comparison
+
+
+def _sweep(
+    pair: Pair, both: OpenPair, run: Run, workers: int, hear: Callable[[Swept], None]
+) -> WhyStopped:
+    """Call the roll, and look from Redis only at what was not called, or did not answer."""
+    roll, key = Roll(), secrets.token_bytes(KEY_BYTES)
+
+    def hear_roll(step: Swept) -> None:
+        if step.judged is not None:
+            roll.judged(step.judged)
+        if step.listed is not None:
+            roll.listed(step.listed)
+        hear(step)
+
+    task = SweepTask(pair, Sweep.CALL_ROLL, key=key)
+    why_stopped = go_through(task.walk(both, run, workers), run, hear_roll)
+    uneven = roll.uneven(key)
+    if why_stopped is not WhyStopped.DONE or uneven is None:
+        return why_stopped
+    task = SweepTask(pair, Sweep.FROM_REDIS, among=uneven)
+    # Their names were counted as they were listed.
+    return go_through(
+        task.walk(both, run, workers), run, lambda step: hear(replace(step, redis_scanned=0))
+    )
 
 
 def _done(totals: Totals, step: Swept, row_estimate: int | None) -> float:

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 from idemctl.domain.differences import SKEW, Terms
 from idemctl.errors import Refused, Unsupported
 from idemctl.run.fitness import refuse_blindness, refuse_replica
+from idemctl.run.shards import ShardedWalk
+from idemctl.stores.answers import WHOLE
 from idemctl.stores.pair import Clock, OpenPair
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from idemctl.domain.roll import Uneven
     from idemctl.domain.sweeps import Swept
     from idemctl.layouts.transcript import Transcript
+    from idemctl.run.run import Run
     from idemctl.run.target import Pair
     from idemctl.stores.answers import Shard
 
@@ -62,7 +66,8 @@ def opened(pair: Pair, *, writable: bool) -> Iterator[OpenPair]:
 class Sweep(StrEnum):
     """The walks over a pair."""
 
-    BOTH_WAYS = "both-ways"
+    CALL_ROLL = "call-roll"
+    FROM_REDIS = "from-redis"
     REFILL = "refill"
 
 
@@ -72,15 +77,31 @@ class SweepTask:
 
     pair: Pair
     sweep: Sweep
+    key: bytes = b""
+    """Of the roll call, for `CALL_ROLL`."""
+    among: Uneven | None = None
+    """What `FROM_REDIS` looks at."""
 
     def steps(self, shard: Shard) -> Generator[Swept]:
         """See `Task.steps`."""
-        refills = self.sweep is Sweep.REFILL
-        with opened(self.pair, writable=refills) as both:
-            if refills:
+        with opened(self.pair, writable=self.sweep is Sweep.REFILL) as both:
+            yield from self.on(both, shard)
+
+    def on(self, both: OpenPair, shard: Shard = WHOLE) -> Generator[Swept]:
+        """Do the work on a pair that is open."""
+        match self.sweep:
+            case Sweep.CALL_ROLL:
+                yield from both.call_roll(self.key, shard)
+            case Sweep.FROM_REDIS:
+                yield from both.from_redis(shard, among=self.among)
+            case Sweep.REFILL:
                 yield from both.refill(transcript_of(self.pair), shard)
-            else:
-                yield from both.both_ways(shard)
+
+    def walk(self, both: OpenPair, run: Run, workers: int) -> ShardedWalk[Swept] | Generator[Swept]:
+        """Start the walk: in so many processes, or here if one is enough."""
+        if workers > 1:
+            return ShardedWalk(self, workers, run.pace_name, watch=run.checkpoint)
+        return self.on(both)
 
 
 def transcript_of(pair: Pair) -> Transcript:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+
+    Choose = Callable[[Sequence[bytes]], Sequence[bytes]]
+    """Picks some of many names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Retention
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Shard, Wanted
+    from idemctl.stores.answers import Choose, Shard, Wanted
 
 Row = dict[str, Any]
 
@@ -117,6 +117,22 @@ class MemoryStore:
             known = [(row, places[who]) for row, who in enumerate(owners) if who in places]
             rows, at = np.array(known, np.intp).reshape(len(known), 2).T
             yield Found(batch=whole.take(rows), at=at)
+
+    def names_of(self, wanted: Wanted) -> Sequence[bytes | None]:
+        """See `Names.names_of`."""
+        return list(_names(*wanted))
+
+    def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
+        """See `Names.names`."""
+        for batch in self.scan(shard):
+            yield _names(batch.keys, batch.scopes)
+
+    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Names.scan_named`."""
+        for batch in self.scan(shard):
+            names = _names(batch.keys, batch.scopes)
+            chosen = set(choose(names))
+            yield batch.take(np.flatnonzero([name in chosen for name in names]))
 
     def hold(
         self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
@@ -219,6 +235,10 @@ class MemoryStore:
             key_expires_at=missing(len(rows)),
             sizes=np.array([len(repr(row)) for row in rows], np.int64),
         )
+
+
+def _names(keys: Sequence[bytes], scopes: Sequence[bytes]) -> list[bytes]:
+    return [scope + b"/" + key for key, scope in zip(keys, scopes, strict=True)]
 
 
 class MemoryLock:

@@ -20,6 +20,7 @@ import numpy as np
 from idemctl.domain.differences import Difference, compare, expected_until, latest_end
 from idemctl.domain.instants import MISSING
 from idemctl.domain.records import Status
+from idemctl.domain.roll import marks
 from idemctl.domain.sweeps import Suspects, Swept, of_pairs
 from idemctl.stores.answers import WHOLE
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.batch import Batch
     from idemctl.domain.differences import Terms
+    from idemctl.domain.roll import Uneven
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Held, Shard, Wanted
     from idemctl.stores.ports import Describes, Store
@@ -81,13 +83,32 @@ class OpenPair:
     row_estimate: int | None = None
     """About how many rows the table has, where it says."""
 
-    def both_ways(self, shard: Shard = WHOLE, watch: Watch | None = None) -> Generator[Swept]:
+    def both_ways(self, watch: Watch) -> Generator[Swept]:
         """Sweep from Postgres, then from Redis; each record is judged in one of both."""
-        yield from self.from_postgres(shard, watch)
-        yield from self.from_redis(shard, watch)
+        yield from self.from_postgres(watch=watch)
+        yield from self.from_redis(watch=watch)
 
-    def from_postgres(self, shard: Shard = WHOLE, watch: Watch | None = None) -> Generator[Swept]:
-        """Compare what Postgres holds with what Redis has of it."""
+    def call_roll(self, key: bytes, shard: Shard = WHOLE) -> Generator[Swept]:
+        """Sweep from Postgres, then list what Redis has; say by marks what both walks met.
+
+        Where `Roll` finds no difference, a sweep from Redis would find none that counts.
+        """
+        yield from self.from_postgres(shard, key=key)
+        started = time.perf_counter()
+        for names in self.redis.names(shard):
+            yield Swept(
+                part="redis",
+                took=timedelta(seconds=time.perf_counter() - started),
+                units=max(len(names), 1),
+                redis_scanned=len(names),
+                listed=marks(names, key),
+            )
+            started = time.perf_counter()
+
+    def from_postgres(
+        self, shard: Shard = WHOLE, *, watch: Watch | None = None, key: bytes | None = None
+    ) -> Generator[Swept]:
+        """Compare what Postgres holds with what Redis has of it; mark that with a key."""
         asked: deque[_Asked] = deque()
         started = time.perf_counter()
         for found in self.redis.look_up(self._owed(shard, asked, watch)):
@@ -104,14 +125,23 @@ class OpenPair:
                 postgres_scanned=sent.scanned,
                 equal=int(np.count_nonzero(seen == Difference.EQUAL)),
                 suspects=_suspects(sent.rows, seen, versions),
+                judged=None if key is None else self._marks(sent.rows.take(found.at), key),
             )
             started = time.perf_counter()
 
-    def from_redis(self, shard: Shard = WHOLE, watch: Watch | None = None) -> Generator[Swept]:
-        """Look for what Redis holds and Postgres does not know, or no longer expects there."""
+    def from_redis(
+        self, shard: Shard = WHOLE, *, watch: Watch | None = None, among: Uneven | None = None
+    ) -> Generator[Swept]:
+        """Look for what Redis holds and Postgres does not know, or no longer expects there.
+
+        With `among`, only names are looked at of which a roll call told.
+        """
+        batches = self.redis.scan(shard)
+        if among is not None:
+            batches = self.redis.scan_named(among.names, shard)
         asked: deque[_Asked] = deque()
         started = time.perf_counter()
-        for found in self.postgres.look_up(self._held(shard, asked, watch)):
+        for found in self.postgres.look_up(_held(batches, asked, watch)):
             sent = asked.popleft()
             until = expected_until(found.batch, self.terms, self.clock.now())
             ends = latest_end(found.batch, until, self.terms)
@@ -208,13 +238,9 @@ class OpenPair:
             rows = batch.take(owed)
             yield from _requests(rows, until[owed], len(batch), asked)
 
-    def _held(self, shard: Shard, asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
-        for batch in self.redis.scan(shard):
-            if watch is not None:
-                watch("redis", batch)
-            # What is malformed may have another key than its name says.
-            rows = batch.take(np.flatnonzero(batch.status != Status.MALFORMED))
-            yield from _requests(rows, np.full(len(rows), MISSING, np.int64), len(batch), asked)
+    def _marks(self, rows: Batch, key: bytes) -> NDArray[np.uint64]:
+        names = self.redis.names_of((rows.keys, rows.scopes))
+        return marks([name for name in names if name is not None], key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +250,15 @@ class _Asked:
     rows: Batch
     until: NDArray[np.int64]
     scanned: int
+
+
+def _held(batches: Iterator[Batch], asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
+    for batch in batches:
+        if watch is not None:
+            watch("redis", batch)
+        # What is malformed may have another key than its name says.
+        rows = batch.take(np.flatnonzero(batch.status != Status.MALFORMED))
+        yield from _requests(rows, np.full(len(rows), MISSING, np.int64), len(batch), asked)
 
 
 def _requests(

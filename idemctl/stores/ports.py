@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Description, Found, Held, Shard, Wanted
+    from idemctl.stores.answers import Choose, Description, Found, Held, Shard, Wanted
 
 
 class Describes(Protocol):
@@ -91,6 +91,25 @@ class LooksUp(Protocol):
         Raises:
             Unsupported: the layout does not say under which name a key lies.
         """
+        ...
+
+
+class Names(Protocol):
+    """Knows its records by names that can be listed without them: a Redis keyspace.
+
+    All three raise `Unsupported` where there are none.
+    """
+
+    def names_of(self, wanted: Wanted) -> Sequence[bytes | None]:
+        """Say under which name each key lies; `None` where no record has that key."""
+        ...
+
+    def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
+        """List the names of one shard's records, each as often as `scan` reads it."""
+        ...
+
+    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """Read the records of one shard whose names are chosen; see `Scans.scan`."""
         ...
 
 
@@ -216,6 +235,7 @@ class Store(
     Scans,
     Samples,
     LooksUp,
+    Names,
     Inspects,
     Holds,
     Fills,

@@ -102,7 +102,28 @@ def test_a_pair_without_a_difference_is_not_looked_at_again(tmp_path: Path) -> N
     found = compared(tmp_path, twins, run)
     assert (found.counts.total(), found.totals.equal, run.rest_count) == (0, 10, 0)
     assert found.is_whole
+    # Its names were enough: nothing of Redis was read a second time.
+    assert (found.totals.redis_scanned, twins.redis.scan_count) == (10, 0)
     assert compared(tmp_path, Twins(Side(), Side())).is_whole
+
+
+def test_what_has_another_name_in_exchange_is_looked_at(tmp_path: Path) -> None:
+    """As many names on both sides, so that a count of them would say that nothing differs."""
+    twins = Twins(
+        Side(*(record(b"key-%d" % number) for number in range(10))),
+        Side(*(twin(b"key-%d" % number) for number in range(1, 11))),
+    )
+    found = compared(tmp_path, twins)
+    assert keys_of(found) == {Difference.MISSING: [b"key-0"], Difference.ORPHAN: [b"key-10"]}
+
+
+def test_what_is_owed_no_more_is_looked_at_from_redis(tmp_path: Path) -> None:
+    over = {"expires_at": at(-1)}
+    twins = Twins(
+        Side(record(b"equal"), record(b"over", **over)),
+        Side(twin(b"equal"), twin(b"over", key_expires_at=MISSING)),
+    )
+    assert keys_of(compared(tmp_path, twins)) == {Difference.LEAKED: [b"over"]}
 
 
 # What moves.
@@ -231,14 +252,16 @@ def test_what_there_is_no_room_for_is_unproven(tmp_path: Path) -> None:
 
 
 class StopsAt:
-    """Progress that asks a run to stop when it hears of a side."""
+    """Progress that asks a run to stop when it hears of a side for the nth time."""
 
-    def __init__(self, side: str) -> None:
+    def __init__(self, side: str, nth: int = 1) -> None:
         self.side = side
+        self.left = nth
         self.run = Meanwhile(progress=self)
 
     def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
-        if what == f"payments from {self.side}":
+        self.left -= what == f"payments from {self.side}"
+        if not self.left:
             self.run.stop.ask(WhyStopped.INTERRUPTED)
 
 
@@ -257,8 +280,17 @@ def test_a_stop_between_the_sweeps_leaves_everything_unproven_and_says_why(tmp_p
     assert not found.is_whole
 
 
-def test_a_stop_in_the_second_sweep_leaves_what_both_saw_unproven(tmp_path: Path) -> None:
+def test_a_stop_while_names_are_listed_leaves_what_was_seen_unproven(tmp_path: Path) -> None:
+    twins = three_missing()
     run = StopsAt("redis").run
+    found = compared(tmp_path, twins, run)
+    assert found.why_stopped is WhyStopped.INTERRUPTED
+    assert (found.unproven_count, found.counts.total(), run.rest_count) == (3, 0, 0)
+    assert twins.redis.scan_count == 0
+
+
+def test_a_stop_in_the_second_sweep_leaves_what_both_saw_unproven(tmp_path: Path) -> None:
+    run = StopsAt("redis", nth=2).run
     found = compared(tmp_path, three_missing(), run)
     assert found.why_stopped is WhyStopped.INTERRUPTED
     assert (found.unproven_count, found.counts.total(), run.rest_count) == (4, 0, 0)

@@ -16,12 +16,12 @@ from idemctl.stores.pair import Clock, OpenPair
 from tests.domain.batches import NOW, at, batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import timedelta
 
     from idemctl.domain.batch import Batch
     from idemctl.run.target import Pair
-    from idemctl.stores.answers import Shard, Wanted
+    from idemctl.stores.answers import Choose, Shard, Wanted
 
 Row = dict[str, Any]
 CLAIM = Status.IN_PROGRESS
@@ -76,6 +76,26 @@ class Side:
             places = [at for at, name in enumerate(names) if name in self.rows]
             rows = [self.rows[names[at]] for at in places]
             yield Found(batch=batch(*rows), at=np.array(places, np.intp))
+
+    def names_of(self, wanted: Wanted) -> list[bytes | None]:
+        """See `Names.names_of`."""
+        return [scope + b"/" + key for key, scope in zip(*wanted, strict=True)]
+
+    def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
+        """See `Names.names`."""
+        assert shard == WHOLE
+        names = [scope + b"/" + key for key, scope in self.rows]
+        for start in range(0, len(names), self.batch_size):
+            yield names[start : start + self.batch_size]
+        if self.fails_after is not None:
+            raise self.fails_after
+
+    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Names.scan_named`."""
+        for some in self.scan(shard):
+            names = [scope + b"/" + key for key, scope in zip(some.keys, some.scopes, strict=True)]
+            chosen = set(choose(names))
+            yield some.take(np.flatnonzero([name in chosen for name in names]))
 
 
 @dataclass

@@ -5,10 +5,14 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
+from idemctl.errors import Unsupported
+from idemctl.stores.answers import Shard
 from tests.stores.cases import HOUR, At, Planted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from idemctl.stores.ports import Store
     from tests.stores.worlds import World
@@ -126,6 +130,62 @@ def a_look_up_may_be_left_half_way(world: World) -> None:
         assert sum(len(batch) for batch in store.scan()) == 300
 
 
+def names_are_those_of_the_keys(world: World) -> None:
+    with closing(world.open()) as store:
+        planted(world, store, ("one", "two", "three", *HOSTILE_KEYS))
+        everything = unscoped("one", "two", "three", *HOSTILE_KEYS)
+        if not _has_names(store):
+            return
+        named = store.names_of(([key for key, _ in everything], [b""] * len(everything)))
+        listed = [name for some in store.names() for name in some]
+    assert sorted(listed) == sorted(name for name in named if name is not None)
+    assert len(set(listed)) == len(everything)
+
+
+def names_are_listed_by_shard(world: World) -> None:
+    with closing(world.open()) as store:
+        planted(world, store, (f"k{number}" for number in range(3000)))
+        if not _has_names(store):
+            return
+        whole = [name for some in store.names() for name in some]
+        parts = [
+            [name for some in store.names(Shard(index, 3)) for name in some] for index in range(3)
+        ]
+    assert len(set(whole)) == 3000
+    assert sorted(name for part in parts for name in part) == sorted(whole)
+    assert all(parts)
+
+
+def only_what_is_chosen_by_its_name_is_read(world: World) -> None:
+    with closing(world.open()) as store:
+        planted(world, store, (f"k{number}" for number in range(3000)))
+        if not _has_names(store):
+            return
+        wanted = store.names_of(([b"k7", b"k2999"], [b"", b""]))
+
+        def choose(names: Sequence[bytes]) -> list[bytes]:
+            return [name for name in names if name in wanted]
+
+        read = [key for batch in store.scan_named(choose) for key in batch.keys]
+        assert [key for batch in store.scan_named(lambda _: []) for key in batch.keys] == []
+    assert sorted(read) == [b"k2999", b"k7"]
+
+
+def _has_names(store: Store) -> bool:
+    """Tell whether the adapter knows names; one that does not must say so, three times."""
+    if store.describe().product != "PostgreSQL":
+        return True
+    asks: tuple[Callable[[], object], ...] = (
+        lambda: store.names_of(([b"k"], [b""])),
+        store.names,
+        lambda: store.scan_named(list),
+    )
+    for ask in asks:
+        with pytest.raises(Unsupported, match="no names"):
+            ask()
+    return False
+
+
 LOOK_UPS = (
     known_keys_are_found_in_their_places,
     what_is_found_is_what_a_scan_shows,
@@ -135,4 +195,7 @@ LOOK_UPS = (
     hostile_keys_are_found,
     requests_are_answered_in_their_order,
     a_look_up_may_be_left_half_way,
+    names_are_those_of_the_keys,
+    names_are_listed_by_shard,
+    only_what_is_chosen_by_its_name_is_read,
 )

@@ -17,13 +17,13 @@ from tests.stores.cases import CASES
 from tests.stores.worlds import MICROSECOND, MemoryWorld, PostgresWorld, RedisWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from idemctl.domain.batch import Batch
     from idemctl.domain.collection import Chunk
     from idemctl.domain.retention import Retention
-    from idemctl.stores.answers import Found, Shard, Wanted
+    from idemctl.stores.answers import Choose, Found, Shard, Wanted
     from tests.stores.worlds import World
 
 TABLES = ("reference", "bare", "workflow", "outbox")
@@ -191,6 +191,18 @@ class ForgetsScopes(MemoryStore):
         return super().look_up((keys, [b""] * len(keys)) for keys, _ in wanted)
 
 
+class ListsNamesItDoesNotRead(MemoryStore):
+    def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
+        yield from super().names(shard)
+        yield [b"ghost"]
+
+
+class ReadsWhatNobodyChose(MemoryStore):
+    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
+        del choose
+        return self.scan(shard)
+
+
 class LeavesOutEmptyAnswers(MemoryStore):
     """Has nothing to say where nothing is found."""
 
@@ -216,6 +228,8 @@ BROKEN = {
         "a_key_that_no_record_can_have_is_not_found",
     },
     ForgetsScopes: {"a_key_belongs_to_its_scope"},
+    ListsNamesItDoesNotRead: {"names_are_those_of_the_keys", "names_are_listed_by_shard"},
+    ReadsWhatNobodyChose: {"only_what_is_chosen_by_its_name_is_read"},
     LeavesOutEmptyAnswers: {"of_nothing_nothing_is_found", "requests_are_answered_in_their_order"},
 }
 

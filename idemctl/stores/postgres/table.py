@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Description, Found, Held, Shard, Wanted
+    from idemctl.stores.answers import Choose, Description, Found, Held, Shard, Wanted
     from idemctl.stores.ports import Lock
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf, Table
@@ -108,6 +108,33 @@ class PostgresTable:
     def hold_keys(self, transcript: Transcript, wanted: Wanted) -> AbstractContextManager[Held]:
         """See `Holds.hold_keys`."""
         return self._holder(transcript).keys(wanted)
+
+    def names_of(self, wanted: Wanted) -> Never:
+        """Refuse: see `Names`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del wanted
+        raise self._nameless()
+
+    def names(self, shard: Shard = WHOLE) -> Never:
+        """Refuse: see `Names`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del shard
+        raise self._nameless()
+
+    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Never:
+        """Refuse: see `Names`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del choose, shard
+        raise self._nameless()
 
     def fill(self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]) -> Never:
         """Refuse: see `Fills.fill`.
@@ -192,6 +219,12 @@ class PostgresTable:
             return self._layout
         placed = child.model_copy(update={"table": f"{self._found.schema}.{child.table}"})
         return self._layout.model_copy(update={"child": placed})
+
+    def _nameless(self) -> Unsupported:
+        return Unsupported(
+            f"{self._place}: rows have no names but their keys",
+            hint="names are those of a pair's Redis side",
+        )
 
     def _holder(self, transcript: Transcript) -> Holder:
         return Holder(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Never
 
 from idemctl.domain.collection import Chunk
@@ -17,7 +18,7 @@ from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.describe import describe, read_clock, refuse_part_of_cluster
 from idemctl.stores.redis.fill import PATIENCE, fill
 from idemctl.stores.redis.look_up import LookUp, Names
-from idemctl.stores.redis.scan import Scanner
+from idemctl.stores.redis.scan import Scanner, names
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Description, Found, Shard, Wanted
+    from idemctl.stores.answers import Choose, Description, Found, Shard, Wanted
 
 
 class RedisKeyspace:
@@ -95,19 +96,33 @@ class RedisKeyspace:
 
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""
-        names = Names(self._layout, self._prefix, self._place)
         with self._lent() as lane:
-            look_up = LookUp(lane, self._layout, self._prefix, names)
+            look_up = LookUp(lane, self._layout, self._prefix, self._names)
             yield from look_up.answers(wanted)
+
+    def names_of(self, wanted: Wanted) -> Sequence[bytes | None]:
+        """See `Names.names_of`."""
+        return self._names.of(wanted)
+
+    def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
+        """See `Names.names`."""
+        with self._lent() as lane:
+            yield from names(lane, self._prefix, shard)
+
+    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Names.scan_named`."""
+        with self._scanner(choose) as scanner:
+            for step in scanner.steps(shard):
+                yield step.batch
 
     def fill(
         self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
         """See `Fills.fill`."""
-        names = Names(self._layout, self._prefix, self._place).of(wanted)
+        written = self._names.of(wanted)
         if self._filling is None or not self._filling.is_idle():
             self._filling = self._open(patience=PATIENCE)
-        return fill(self._filling, names, values, until)
+        return fill(self._filling, written, values, until)
 
     def hold(
         self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
@@ -203,6 +218,10 @@ class RedisKeyspace:
             hint="collect from the Postgres side of the store",
         )
 
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._layout, self._prefix, self._place)
+
     def _lane(self) -> Lane:
         """Give the lane for single questions; where the server closed it meanwhile, a new one."""
         if self._kept is None or not self._kept.is_idle():
@@ -219,9 +238,9 @@ class RedisKeyspace:
         )
 
     @contextmanager
-    def _scanner(self) -> Iterator[Scanner]:
+    def _scanner(self, choose: Choose | None = None) -> Iterator[Scanner]:
         with self._lent() as lane:
-            yield Scanner(lane, self._layout, self._prefix)
+            yield Scanner(lane, self._layout, self._prefix, choose)
 
     @contextmanager
     def _lent(self) -> Iterator[Lane]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.batch import Batch
     from idemctl.layouts.model import RedisLayout
-    from idemctl.stores.answers import Shard
+    from idemctl.stores.answers import Choose, Shard
     from idemctl.stores.redis.bulk import Lane
 
 _PAGE = 1000
@@ -52,8 +52,12 @@ class Step:
 class Scanner:
     """Reads the keys under a prefix through a layout, over a lane of its own."""
 
-    def __init__(self, lane: Lane, layout: RedisLayout, prefix: bytes) -> None:
+    def __init__(
+        self, lane: Lane, layout: RedisLayout, prefix: bytes, choose: Choose | None = None
+    ) -> None:
+        """Read all keys, or those that are chosen."""
         self._lane = lane
+        self._choose = choose
         self._reader = KeyspaceReader(layout, prefix)
         self._prefix = prefix
         self._fetcher = Fetcher(lane, layout, prefix)
@@ -87,7 +91,7 @@ class Scanner:
             bursts = []
             if cursor is not None and None not in flying and len(pending) <= CHUNK * CHUNKS:
                 # Its reply comes after those of all chunks before it, which must not be the last.
-                bursts.append(self._page(cursor))
+                bursts.append(_page(cursor, self._prefix))
                 flying.append(None)
             while pending and len(flying) - flying.count(None) < CHUNKS:
                 chunk, pending = pending[:CHUNK], pending[CHUNK:]
@@ -100,19 +104,27 @@ class Scanner:
                 cursor, found = lane.checked(lane.receive()[0])
                 cursor = None if cursor == b"0" else cursor
                 pages += 1
-                pending += recent.fresh(_of_shard(found, shard))
+                fresh = recent.fresh(_of_shard(found, shard))
+                pending += fresh if self._choose is None else self._choose(fresh)
             is_last = cursor is None and not flying and not pending
             done = 1.0 if is_last else min(0.99, pages * _PAGE / total) if total else 0.0
             yield _Chunk(keys=keys or [], pages=pages, done=done)
-
-    def _page(self, cursor: bytes) -> Burst:
-        match = _GLOB.sub(rb"\\\1", self._prefix) + b"*"
-        return Burst.of(b"SCAN", cursor, b"MATCH", match, b"COUNT", b"%d" % _PAGE)
 
     def _key_count(self) -> int:
         """Ask how many keys the database holds; 0 where this user may not know."""
         reply = self._lane.tell(b"DBSIZE")
         return reply if type(reply) is int else 0
+
+
+def names(lane: Lane, prefix: bytes, shard: Shard) -> Iterator[list[bytes]]:
+    """List the keys of one shard, a page of the server at a time."""
+    recent = _Recent()
+    cursor = b"0"
+    while True:
+        cursor, found = lane.checked(lane.ask(_page(cursor, prefix))[0])
+        yield recent.fresh(_of_shard(found, shard))
+        if cursor == b"0":
+            return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +156,11 @@ class _Recent:
         if len(newer) >= _REMEMBERED:
             self._newer, self._older = set(), newer
         return fresh
+
+
+def _page(cursor: bytes, prefix: bytes) -> Burst:
+    match = _GLOB.sub(rb"\\\1", prefix) + b"*"
+    return Burst.of(b"SCAN", cursor, b"MATCH", match, b"COUNT", b"%d" % _PAGE)
 
 
 def _of_shard(keys: list[bytes], shard: Shard) -> list[bytes]:
