@@ -212,10 +212,13 @@ class _Filler:
         missing = stable.take(np.flatnonzero(stable.difference == Difference.MISSING))
         if not len(missing):
             return
-        filled, held_for = self._both.fill(transcript_of(self._one.pair), missing)
-        self._one.filled_count += filled
-        self._one.skipped_count += len(missing) - filled
-        self._note("keys", filled, held_for.total_seconds() * 1000)
+        one = self._one
+        filling = self._both.fill(transcript_of(one.pair), missing)
+        one.filled_count += filling.filled_count
+        one.skipped_count += len(missing) - filling.filled_count
+        self._note("keys", filling.filled_count, filling.held_for.total_seconds() * 1000)
+        if filling.failure is not None:
+            raise filling.failure
 
     def _hear(self, step: Swept) -> None:
         one = self._one

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from idemctl.domain.differences import SKEW, Terms
-from idemctl.errors import Refused, Unsupported
+from idemctl.domain.differences import Terms
+from idemctl.errors import Unsupported
 from idemctl.run.fitness import refuse_blindness, refuse_replica
 from idemctl.run.shards import ShardedWalk
 from idemctl.stores.answers import WHOLE
-from idemctl.stores.pair import Clock, OpenPair
+from idemctl.stores.clock import Clock
+from idemctl.stores.pair import OpenPair
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -41,13 +42,7 @@ def opened(pair: Pair, *, writable: bool) -> Iterator[OpenPair]:
         for one in (description, redis.describe()):
             refuse_blindness(one)
             refuse_replica(one)
-        clock = Clock.read(postgres, redis)
-        if clock.skew > SKEW:
-            raise Refused(
-                f"{pair.store}: the clocks of both stores are {clock.skew.total_seconds():.1f} s "
-                "apart, so their expiries cannot be compared",
-                hint="let both servers follow one time source",
-            )
+        clock = Clock.read(postgres, redis, pair.store)
         terms = Terms(
             redis_ttl=pair.redis_ttl,
             has_stored_expiry=postgres.has_stored_expiry,

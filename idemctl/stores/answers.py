@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import timedelta
 
     import numpy as np
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.errors import IdemctlError
 
     Choose = Callable[[Sequence[bytes]], Sequence[bytes]]
     """Picks some of many names."""
@@ -75,6 +77,27 @@ class Found:
     batch: Batch
     at: NDArray[np.intp]
     """For each record, the place of its key among those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What came of writing twins: those that were written are, whatever happened after."""
+
+    flags: NDArray[np.bool_]
+    """Which of them."""
+    failure: IdemctlError | None = None
+    """What kept the others from being written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """What came of filling some keys."""
+
+    filled_count: int
+    held_count: int
+    """Rows that were held: what of them was not filled was there already, or is owed no more."""
+    held_for: timedelta
+    failure: IdemctlError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

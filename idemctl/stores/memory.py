@@ -154,13 +154,15 @@ class MemoryStore:
         del transcript, wanted
         raise _WITHOUT_TWIN
 
-    def fill(self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]) -> Never:
+    def fill(
+        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
+    ) -> Never:
         """Refuse: see `Fills.fill`.
 
         Raises:
             Unsupported: always.
         """
-        del wanted, values, until
+        del wanted, values, until, now
         raise _WITHOUT_TWIN
 
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:

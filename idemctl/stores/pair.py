@@ -11,22 +11,22 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from idemctl.domain.differences import Difference, compare, expected_until, latest_end
-from idemctl.domain.instants import MISSING
+from idemctl.domain.instants import MISSING, to_micros
 from idemctl.domain.records import Status
 from idemctl.domain.roll import marks
 from idemctl.domain.sweeps import Suspects, Swept, of_pairs
-from idemctl.stores.answers import WHOLE
+from idemctl.stores.answers import WHOLE, Filling
+from idemctl.stores.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
-    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -34,45 +34,21 @@ if TYPE_CHECKING:
     from idemctl.domain.differences import Terms
     from idemctl.domain.roll import Uneven
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Held, Shard, Wanted
-    from idemctl.stores.ports import Describes, Store
+    from idemctl.stores.answers import Held, Shard, Wanted, Written
+    from idemctl.stores.ports import Store
 
     Watch = Callable[[str, Batch], None]
 
 _AT_ONCE = 1000
 """Keys that are looked up in one request."""
+_CLOCK_FOR = timedelta(seconds=5)
+"""How long a reading of the clocks is trusted by who fills."""
 _MICROSECOND = timedelta(microseconds=1)
 _MILLISECOND = 1000
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
-    """The time at Postgres, carried on from one reading of it, and how far Redis is from it."""
-
-    read_at: datetime
-    redis_ahead: tuple[timedelta, timedelta] = (timedelta(0), timedelta(0))
-    """By how much Redis's clock is ahead: at the least, and at the most."""
-    began: float = field(default_factory=time.monotonic)
-
-    @classmethod
-    def read(cls, postgres: Describes, redis: Describes) -> Self:
-        """Read both clocks, the one of Postgres before and after that of Redis."""
-        before, between, after = postgres.clock(), redis.clock(), postgres.clock()
-        return cls(read_at=after, redis_ahead=(between - after, between - before))
-
-    @property
-    def skew(self) -> timedelta:
-        """How far the clocks are apart, at the least."""
-        earliest, latest = self.redis_ahead
-        return max(earliest, -latest, timedelta(0))
-
-    def now(self) -> datetime:
-        """Give the time at Postgres."""
-        return self.read_at + timedelta(seconds=time.monotonic() - self.began)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class OpenPair:
     """Both stores of a pair, opened."""
 
@@ -182,7 +158,8 @@ class OpenPair:
         """Write every twin that is owed and absent, each while its row is held."""
         kept_for = self.terms.redis_ttl
         lately = _LONG_AGO if kept_for is None else self.clock.now() - kept_for
-        step = Swept(part="")
+        step, failure = Swept(part=""), None
+        self._connect()
         with closing(
             self.postgres.hold(transcript, written_after=lately, shard=shard)
         ) as held_rows:
@@ -191,30 +168,46 @@ class OpenPair:
                 if held is None:
                     # Only now, for who hears of it may rest.
                     yield replace(step, held_for=timedelta(seconds=time.perf_counter() - started))
+                    if failure is not None:
+                        raise failure
+                    self._keep_time()
                     started = time.perf_counter()
                 else:
-                    filled = int(np.count_nonzero(self._fill(held)))
+                    written = self._fill(held)
+                    failure = written.failure
                     took = timedelta(seconds=time.perf_counter() - started)
                     step = Swept(
                         part=held.part,
                         took=took,
                         done=held.done,
                         units=held.units,
-                        filled=filled,
+                        filled=int(np.count_nonzero(written.flags)),
                     )
 
-    def fill(self, transcript: Transcript, suspects: Suspects) -> tuple[int, timedelta]:
-        """Write the twins of some keys, where they are owed and absent; count them.
-
-        Returns:
-            How many were written, and how long their rows were held.
-        """
+    def fill(self, transcript: Transcript, suspects: Suspects) -> Filling:
+        """Write the twins of some keys, where they are owed and absent; count them."""
+        self._keep_time()
+        self._connect()
         started = time.perf_counter()
         with self.postgres.hold_keys(transcript, (suspects.keys, suspects.scopes)) as held:
-            filled = self._fill(held)
-        return int(np.count_nonzero(filled)), timedelta(seconds=time.perf_counter() - started)
+            written = self._fill(held)
+        return Filling(
+            filled_count=int(np.count_nonzero(written.flags)),
+            held_count=len(held.batch),
+            held_for=timedelta(seconds=time.perf_counter() - started),
+            failure=written.failure,
+        )
 
-    def _fill(self, held: Held) -> NDArray[np.bool_]:
+    def _connect(self) -> None:
+        """Reach Redis before a row is held, so that none waits for a connection."""
+        self.redis.fill(([], []), [], np.zeros(0, np.int64), now=0)
+
+    def _keep_time(self) -> None:
+        """Read the clocks again now and then, while no row is held: one may have been set."""
+        if time.monotonic() - self.clock.began > _CLOCK_FOR.total_seconds():
+            self.clock = Clock.read(self.postgres, self.redis, self.clock.store)
+
+    def _fill(self, held: Held) -> Written:
         """Write twins of rows that nobody can change now.
 
         A result ends early rather than late, so that it is never replayed longer than
@@ -227,7 +220,8 @@ class OpenPair:
         earliest, latest = (bound // _MICROSECOND for bound in self.clock.redis_ahead)
         ends = until[owed] + np.where(claimed, latest + _MILLISECOND - 1, earliest)
         values = [held.values[row] for row in owed.tolist()]
-        return self.redis.fill((rows.keys, rows.scopes), values, ends)
+        now = to_micros(self.clock.now()) + earliest
+        return self.redis.fill((rows.keys, rows.scopes), values, ends, now=now)
 
     def _owed(self, shard: Shard, asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
         for batch in self.postgres.scan(shard):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Choose, Description, Found, Held, Shard, Wanted
+    from idemctl.stores.answers import Choose, Description, Found, Held, Shard, Wanted, Written
 
 
 class Describes(Protocol):
@@ -140,18 +140,20 @@ class Fills(Protocol):
     """Writes twins where there are none: a Redis keyspace that was opened for writing."""
 
     def fill(
-        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
+    ) -> Written:
         """Write what is absent, and say which were; what is there stays as it is.
 
-        Meant to be called while the rows in Postgres are held: it waits a second for the
-        server, and no longer.
+        Meant to be called while the rows in Postgres are held. It waits a second for the
+        server, and when it returns or raises nothing will be written any more. Called with
+        nothing to write it connects, so that no row is held for that.
 
         Args:
             wanted: whose twins.
             values: what each holds.
             until: when each ends, in microseconds by this store's own clock; rounded down to
                 the millisecond.
+            now: what time it is by that clock, in microseconds, at the least.
 
         Raises:
             Unsupported: the layout does not say under which name a key lies.

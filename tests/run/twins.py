@@ -12,7 +12,8 @@ from idemctl.domain.records import Status
 from idemctl.run.pace import PaceName
 from idemctl.run.run import Run
 from idemctl.stores.answers import WHOLE, Found
-from idemctl.stores.pair import Clock, OpenPair
+from idemctl.stores.clock import Clock
+from idemctl.stores.pair import OpenPair
 from tests.domain.batches import NOW, at, batch
 
 if TYPE_CHECKING:

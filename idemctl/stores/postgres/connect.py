@@ -25,6 +25,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 STATEMENT_TIMEOUT = timedelta(seconds=1)
 LOCK_TIMEOUT = timedelta(milliseconds=100)
+_IDLE_TIMEOUT = timedelta(seconds=5)
+"""How long rows stay held by an idemctl that was frozen in between."""
 _CONNECT_TIMEOUT_SECONDS = 5
 _SILENCE_MILLISECONDS = 10_000
 
@@ -32,6 +34,7 @@ _LIMITS = sql.SQL(
     "SELECT set_config('statement_timeout', {statement}, true),"
     " set_config('lock_timeout', {lock}, true),"
     " set_config('synchronous_commit', {synchronous}, true),"
+    " set_config('idle_in_transaction_session_timeout', {idle}, true),"
     " set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true)"
 )
 
@@ -95,6 +98,7 @@ def transaction(
                     statement=sql.Literal(_milliseconds(statement_timeout)),
                     lock=sql.Literal(_milliseconds(lock_timeout)),
                     synchronous=sql.Literal(synchronous),
+                    idle=sql.Literal(_milliseconds(_IDLE_TIMEOUT)),
                 )
             )
             yield cursor

@@ -136,13 +136,15 @@ class PostgresTable:
         del choose, shard
         raise self._nameless()
 
-    def fill(self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]) -> Never:
+    def fill(
+        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
+    ) -> Never:
         """Refuse: see `Fills.fill`.
 
         Raises:
             Unsupported: always.
         """
-        del wanted, values, until
+        del wanted, values, until, now
         raise Unsupported(
             f"{self._place}: what only Redis knows is never written into Postgres by a fill",
             hint="idemctl reconcile reports it as an orphan",

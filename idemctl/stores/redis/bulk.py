@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from redis import exceptions
 
@@ -89,33 +89,22 @@ class Burst:
         return b"".join(chain.from_iterable(zip(*pieces, strict=True)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sets:
-    """Strings to be written where there are none, each to expire at its instant."""
-
-    names: Sequence[bytes]
-    values: Sequence[bytes]
-    until_ms: Sequence[int]
+class Packet(Protocol):
+    """What can be sent."""
 
     @property
     def commands(self) -> tuple[Command, ...]:
         """What must be permitted."""
-        return ((b"SET", KEY),)
+        ...
 
     @property
     def reply_count(self) -> int:
         """How many replies will come."""
-        return len(self.names)
+        ...
 
     def packed(self) -> bytes:
-        """Write them as the server reads them."""
-        pieces: list[Iterable[bytes]] = []
-        ends = [b"%d" % until for until in self.until_ms]
-        words = (_SET, self.names), (_NOTHING, self.values), (_PXAT, ends)
-        for before, some in words:
-            pieces += [map(before.__getitem__, map(len, some)), some]
-        pieces.append(repeat(b"\r\n", len(ends)))
-        return b"".join(chain.from_iterable(zip(*pieces, strict=True)))
+        """Write it as the server reads it."""
+        ...
 
 
 class Lane:
@@ -166,7 +155,7 @@ class Lane:
             raise
         return lane
 
-    def send(self, *bursts: Burst | Sets) -> None:
+    def send(self, *bursts: Packet) -> None:
         """Send bursts in one write.
 
         Raises:
@@ -192,7 +181,7 @@ class Lane:
         """
         return self._landed.popleft() if self._landed else self._read()
 
-    def ask(self, burst: Burst | Sets) -> list[Reply]:
+    def ask(self, burst: Packet) -> list[Reply]:
         """Send a burst and wait for its replies; those of others stay for `receive`."""
         while self._flying:
             self._landed.append(self._read())
@@ -209,9 +198,14 @@ class Lane:
 
     def checked(self, reply: Reply) -> Reply:
         """Raise a reply that is an error, translated."""
-        if isinstance(reply, exceptions.ResponseError):
-            raise self._translated(reply)
+        failure = self.failure(reply)
+        if failure is not None:
+            raise failure
         return reply
+
+    def failure(self, reply: Reply) -> IdemctlError | None:
+        """Give what a reply that is an error says, translated."""
+        return self._translated(reply) if isinstance(reply, exceptions.ResponseError) else None
 
     def is_idle(self) -> bool:
         """Whether it is still connected, and nothing is on its way."""
@@ -254,7 +248,7 @@ class Lane:
         return translated(error, place=self.place, user=self.user)
 
 
-class _Before(dict[int, bytes]):
+class Before(dict[int, bytes]):
     """What stands before a key or a value, for each length that occurs."""
 
     def __init__(self, text: bytes) -> None:
@@ -268,20 +262,15 @@ class _Before(dict[int, bytes]):
         return text
 
 
-_SET = _Before(b"*6\r\n$3\r\nSET\r\n")
-_NOTHING = _Before(b"\r\n")
-_PXAT = _Before(b"\r\n$2\r\nNX\r\n$4\r\nPXAT\r\n")
-
-
 @lru_cache(maxsize=8)
-def _texts(commands: tuple[Command, ...]) -> tuple[list[_Before], bytes]:
+def _texts(commands: tuple[Command, ...]) -> tuple[list[Before], bytes]:
     """Write commands; give what stands before each key in them, and what after the last."""
     befores, text = [], b""
     for command in commands:
         text += b"*%d\r\n" % len(command)
         for word in command:
             if word is KEY:
-                befores.append(_Before(text))
+                befores.append(Before(text))
                 text = b"\r\n"
             else:
                 text += _SLOT % (len(word), word)

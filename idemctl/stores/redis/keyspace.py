@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Never
 from idemctl.domain.collection import Chunk
 from idemctl.domain.keys import escape
 from idemctl.domain.retention import tally
-from idemctl.errors import Unsupported
+from idemctl.errors import Unreachable, Unsupported
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.bulk import Lane
-from idemctl.stores.redis.describe import describe, read_clock, refuse_part_of_cluster
-from idemctl.stores.redis.fill import PATIENCE, fill
+from idemctl.stores.redis.describe import describe, read_clock, read_server, refuse_part_of_cluster
+from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill
 from idemctl.stores.redis.look_up import LookUp, Names
 from idemctl.stores.redis.scan import Scanner, names
 
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Choose, Description, Found, Shard, Wanted
+    from idemctl.stores.answers import Choose, Description, Found, Shard, Wanted, Written
+
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class RedisKeyspace:
@@ -61,6 +63,7 @@ class RedisKeyspace:
         self._place = f"redis {escape(self._prefix)}*"
         self._kept: Lane | None = None
         self._filling: Lane | None = None
+        self._is_cluster = False
         self._lanes: set[Lane] = set()
 
     @property
@@ -116,13 +119,29 @@ class RedisKeyspace:
                 yield step.batch
 
     def fill(
-        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
+    ) -> Written:
         """See `Fills.fill`."""
-        written = self._names.of(wanted)
-        if self._filling is None or not self._filling.is_idle():
-            self._filling = self._open(patience=PATIENCE)
-        return fill(self._filling, written, values, until)
+        names = self._names.of(wanted)
+        lane = self._filling
+        if lane is None or not (names or lane.is_idle()):
+            lane = self._filling = self._open(patience=PATIENCE)
+            self._is_cluster = read_server(lane).is_cluster
+        started = time.monotonic()
+        try:
+            return fill(
+                lane,
+                names,
+                values,
+                until,
+                deadline_ms=(now + PATIENCE // _MICROSECOND) // 1000,
+                # In a cluster the keys of a script lie in one slot.
+                at_once=1 if self._is_cluster else AT_ONCE,
+            )
+        except Unreachable:
+            # What was sent may still be done, until its deadline.
+            time.sleep(max(0.0, PATIENCE.total_seconds() - (time.monotonic() - started)))
+            raise
 
     def hold(
         self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE

@@ -28,6 +28,12 @@ def translated(error: exceptions.RedisError, *, place: str, user: str) -> Idemct
         return _unreachable(place, "no answer in time")
     if isinstance(error, exceptions.ConnectionError):
         return _unreachable(place, "the connection was lost")
+    if any(sign in said for sign in _NOT_IN_SCRIPTS):
+        name = escape(user.encode("utf-8", errors="surrogateescape"))
+        return Denied(
+            f"{place}: user {name} may not run what a fill's script runs",
+            hint=f"ACL SETUSER {name} +eval +set +time ~{place.partition(' ')[2]}",
+        )
     if is_unknown_command(error):
         return Unsupported(
             f"{place}: {_shown(said)}",
@@ -37,6 +43,10 @@ def translated(error: exceptions.RedisError, *, place: str, user: str) -> Idemct
         f"{place}: cannot judge: the server answered {_shown(f'{code} {said}')}",
         hint="idemctl doctor tells what answers and what not",
     )
+
+
+_NOT_IN_SCRIPTS = ("ACL failure in script", "The user executing the script can't")
+"""How servers say that a user may not do in a script what the user may not do without."""
 
 
 def lost(place: str) -> Unreachable:

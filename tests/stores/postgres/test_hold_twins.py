@@ -18,7 +18,9 @@ from idemctl.layouts.transcript import Member, Transcript, Value
 from idemctl.sandbox.seed import postgres as seed_postgres
 from idemctl.sandbox.seed.payments import payments
 from idemctl.sandbox.seed.writer import _twin_value
-from idemctl.stores.pair import Clock, OpenPair
+from idemctl.stores.answers import Written
+from idemctl.stores.clock import Clock
+from idemctl.stores.pair import OpenPair
 from tests.domain.batches import NOW, at
 from tests.run.twins import Side
 from tests.stores.postgres.holding import (
@@ -271,8 +273,8 @@ def test_a_thousand_wanted_rows_are_held_at_once(
 
 
 class Filled(Side):
-    def fill(self, wanted: Any, values: Any, until: Any) -> Any:
-        return np.ones(len(values), np.bool_)
+    def fill(self, wanted: Any, values: Any, until: Any, *, now: int) -> Written:
+        return Written(flags=np.ones(len(values), np.bool_))
 
 
 def test_rows_are_free_while_a_refill_rests(

@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +32,11 @@ def redis_6() -> Path:
 def say(client: redis.Redis, *words: str | int) -> Any:
     """Say what redis-py has no method for, or one that rewrites the answer."""
     return client.execute_command(*words)  # type: ignore[no-untyped-call]
+
+
+def as_user(url: str, user: str, word: str = "x") -> str:
+    parts = urlsplit(url)
+    return f"redis://{user}:{word}@{parts.hostname}:{parts.port}/0"
 
 
 def find_ports(count: int) -> list[int]:

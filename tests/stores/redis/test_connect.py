@@ -12,7 +12,7 @@ import redis
 
 from idemctl.domain.instants import from_micros
 from idemctl.errors import ConfigError, Denied, IdemctlError, Unreachable, Unsupported
-from tests.stores.redis.servers import say, until
+from tests.stores.redis.servers import as_user, say, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from idemctl.stores.redis.keyspace import RedisKeyspace
 
 CANARY = "hunter2canary"
-
-
-def as_user(url: str, user: str, word: str = "x") -> str:
-    parts = urlsplit(url)
-    return f"redis://{user}:{word}@{parts.hostname}:{parts.port}/0"
 
 
 def failure(keyspace: RedisKeyspace) -> IdemctlError:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from idemctl.errors import Refused, Unreachable, Unsupported
+from idemctl.domain.instants import to_micros
+from idemctl.errors import Denied, Refused, Unreachable, Unsupported
 from idemctl.stores.redis import keyspace as module
-from tests.stores.redis.servers import say, until
+from idemctl.stores.redis.fill import PATIENCE
+from tests.stores.redis.servers import as_user, say, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +28,15 @@ def fill(keyspace: RedisKeyspace, *keys: bytes, scope: bytes = b"") -> list[bool
     count = len(keys)
     values = [b"value of " + key for key in keys]
     until_at = np.full(count, UNTIL, np.int64)
-    return list(map(bool, keyspace.fill((keys, [scope] * count), values, until_at)))
+    written = keyspace.fill((keys, [scope] * count), values, until_at, now=now_there())
+    if written.failure is not None:
+        raise written.failure
+    return list(map(bool, written.flags))
+
+
+def now_there() -> int:
+    """Read the clock of these servers, which is that of this machine."""
+    return to_micros(datetime.now(UTC))
 
 
 def connection_count(client: redis.Redis) -> int:
@@ -89,7 +100,8 @@ def test_no_twin_is_written_where_the_layout_has_no_name_for_it(
     space = keyspace("bare", writable=True)
     keys, scopes = [b"a", b"b", b"c"], [b"acme", b"", b"acme"]
     until_at = np.full(3, UNTIL, np.int64)
-    assert space.fill((keys, scopes), [b"1", b"2", b"3"], until_at).tolist() == [False, True, False]
+    written = space.fill((keys, scopes), [b"1", b"2", b"3"], until_at, now=now_there())
+    assert written.flags.tolist() == [False, True, False]
     assert client.keys() == [b"seen:b"]
     assert client.get("seen:b") == b"2"
     with pytest.raises(Unsupported, match="does not say under which name a key lies"):
@@ -110,6 +122,8 @@ def test_a_burst_is_one_round_trip(
     assert fill(space, *(b"%d" % number for number in range(5000))) == [True] * 5000
     used = {name: told["calls"] for name, told in client.info("commandstats").items()}
     assert used.pop("cmdstat_set") == 5000
+    # Others are served after every hundred.
+    assert (used.pop("cmdstat_eval"), used.pop("cmdstat_time")) == (50, 50)
     assert sum(used.values()) <= 3
 
 
@@ -168,7 +182,96 @@ def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_said(
         until(lambda: connection_count(client) == before - 1)
     finally:
         say(client, "CLIENT", "UNPAUSE")
+    assert fill(space) == []
     assert fill(space, b"before", b"after") == [False, True]
+
+
+def test_what_comes_too_late_is_not_written(
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+    keyspace: Callable[..., RedisKeyspace],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rows are free by then: their keys may be gone, and would come back."""
+    monkeypatch.setattr(module, "PATIENCE", timedelta(milliseconds=200))
+    url = start()
+    client = connect(url)
+    space = keyspace(url=url, writable=True)
+    fill(space, b"before")
+    say(client, "CLIENT", "PAUSE", 60_000, "WRITE")
+    # Without a deadline it is written as soon as the server goes on: so the test could fail.
+    naive: Any = connect(url).connection_pool.get_connection()
+    naive.send_command("SET", "naive", "1", "NX")
+    with pytest.raises(Unreachable):
+        fill(space, *(b"late-%d" % number for number in range(250)))
+    blocked = "blocked_clients"
+    until(lambda: client.info("clients")[blocked] > 0)
+    say(client, "CLIENT", "UNPAUSE")
+    until(lambda: client.exists("naive") == 1)
+    until(lambda: client.info("clients")[blocked] == 0)
+    assert sorted(client.keys()) == [b"idem:before", b"naive"]
+    naive.disconnect()
+
+
+def test_rows_stay_held_until_nothing_more_is_written(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace]
+) -> None:
+    """A connection that is cut says at once that it is; what was sent over it may still be done."""
+    space = keyspace(writable=True)
+    fill(space, b"before")
+    say(client, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    started = time.monotonic()
+    with pytest.raises(Unreachable):
+        fill(space, b"a")
+    assert time.monotonic() - started >= PATIENCE.total_seconds()
+    assert client.exists("idem:a") == 0
+
+
+def test_what_was_written_before_the_server_was_full_is_told(
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+    keyspace: Callable[..., RedisKeyspace],
+) -> None:
+    url = start("--maxmemory-policy", "noeviction")
+    client = connect(url)
+    space = keyspace(url=url, writable=True)
+    fill(space, b"before")
+    room = client.info("memory")["used_memory"] + 1_000_000
+    client.config_set("maxmemory", room)
+    keys = [b"%d" % number for number in range(900)]
+    until_at = np.full(900, UNTIL, np.int64)
+    written = space.fill((keys, [b""] * 900), [b"x" * 4000] * 900, until_at, now=now_there())
+    assert isinstance(written.failure, Unreachable)
+    assert 0 < np.count_nonzero(written.flags) < 900
+    client.config_set("maxmemory", 0)
+    there = [client.exists(b"idem:" + key) == 1 for key in keys]
+    assert written.flags.tolist() == there
+
+
+def test_the_only_primary_of_a_cluster_is_filled_key_by_key(
+    start: Callable[..., str],
+    connect: Callable[[str], redis.Redis],
+    keyspace: Callable[..., RedisKeyspace],
+) -> None:
+    url = start("--cluster-enabled", "yes")
+    node = connect(url)
+    say(node, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    until(lambda: b"cluster_state:ok" in say(node, "CLUSTER", "INFO"))
+    assert fill(keyspace(url=url, writable=True), *KEYS) == [True] * len(KEYS)
+    assert node.dbsize() == len(KEYS)
+
+
+def test_a_user_who_may_run_no_script_is_told_so(
+    client: redis.Redis, keyspace: Callable[..., RedisKeyspace], url: str
+) -> None:
+    say(client, "ACL", "SETUSER", "bob", "on", ">x", "~*", "+@all", "-eval")
+    with pytest.raises(Denied, match="user bob may not run EVAL"):
+        fill(keyspace(url=as_user(url, "bob"), writable=True), b"a")
+    say(client, "ACL", "SETUSER", "bob", "+eval", "-set")
+    with pytest.raises(Denied, match="what a fill's script runs") as caught:
+        fill(keyspace(url=as_user(url, "bob"), writable=True), b"a")
+    assert "+eval +set +time ~idem:*" in str(caught.value.hint)
+    assert client.dbsize() == 0
 
 
 def test_a_connection_that_the_server_closed_between_two_fills_is_made_anew(
@@ -177,6 +280,8 @@ def test_a_connection_that_the_server_closed_between_two_fills_is_made_anew(
     space = keyspace(writable=True)
     assert fill(space, b"a") == [True]
     say(client, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    # Called with nothing it connects; while rows are held it never does.
+    assert fill(space) == []
     assert fill(space, b"a", b"b") == [False, True]
 
 

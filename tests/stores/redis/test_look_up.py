@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from idemctl.domain.batch import Batch
     from idemctl.layouts.model import RedisLayout
     from idemctl.stores.answers import Found, Wanted
-    from idemctl.stores.redis.bulk import Burst, Sets
+    from idemctl.stores.redis.bulk import Packet
     from idemctl.stores.redis.keyspace import RedisKeyspace
 
 KIB = 1024
@@ -182,7 +182,7 @@ class Counting(Lane):
 
     most = 0
 
-    def send(self, *bursts: Burst | Sets) -> None:
+    def send(self, *bursts: Packet) -> None:
         super().send(*bursts)
         self.most = max(self.most, sum(self._flying))
 

@@ -1,0 +1,55 @@
+"""The time at both stores of a pair."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from idemctl.domain.differences import SKEW
+from idemctl.errors import Refused
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Self
+
+    from idemctl.stores.ports import Describes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The time at Postgres, carried on from one reading of it, and how far Redis is from it."""
+
+    read_at: datetime
+    store: str = ""
+    redis_ahead: tuple[timedelta, timedelta] = (timedelta(0), timedelta(0))
+    """By how much Redis's clock is ahead: at the least, and at the most."""
+    began: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def read(cls, postgres: Describes, redis: Describes, store: str) -> Self:
+        """Read both clocks, the one of Postgres before and after that of Redis.
+
+        Raises:
+            Refused: they are so far apart that no expiry means the same in both.
+        """
+        before, between, after = postgres.clock(), redis.clock(), postgres.clock()
+        clock = cls(read_at=after, store=store, redis_ahead=(between - after, between - before))
+        if clock.skew > SKEW:
+            raise Refused(
+                f"{store}: the clocks of both stores are {clock.skew.total_seconds():.1f} s "
+                "apart, so their expiries cannot be compared",
+                hint="let both servers follow one time source",
+            )
+        return clock
+
+    @property
+    def skew(self) -> timedelta:
+        """How far the clocks are apart, at the least."""
+        earliest, latest = self.redis_ahead
+        return max(earliest, -latest, timedelta(0))
+
+    def now(self) -> datetime:
+        """Give the time at Postgres."""
+        return self.read_at + timedelta(seconds=time.monotonic() - self.began)
