@@ -47,9 +47,9 @@ _FORMS = {
     **dict.fromkeys(("text", "varchar", "int2", "int4", "int8"), _AS_IT_IS),
     **dict.fromkeys(("bpchar", "citext"), _AS_TEXT),
 }
-_TARGET = timedelta(milliseconds=10)
+_TARGET = timedelta(milliseconds=15)
 """How long rows are held; twice as long halves the next range."""
-_FIRST_PAGES = 8
+_FIRST_PAGES = 16
 _MOST_PAGES = 40
 
 
