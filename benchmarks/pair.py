@@ -150,6 +150,7 @@ class _Bench:
             options = Options(workers=self._workers)
             run = Run(verb="reconcile", pace_name=PaceName.FULL)
             (one,) = reconcile([self._pair], options, run, self._work.suspects).pairs
+            assert one.comparison, one.failure
             assert not one.left_count, one.comparison
             return one.comparison.totals.equal
 

@@ -45,9 +45,10 @@ def reconcile(
     only where there is none, to expire no later than its row. Needs an application that
     writes Postgres first (write_order). Everything else is reported for a person.
 
-    Exit status: 0 no difference, or all of them filled, 3 differences are left, 4 some
-    changed meanwhile, 5 a guard said no, 6 the operator said no, 10 store unreachable,
-    11 another reconcile is at work, 12 rights missing, 78 no pair, 130 or 143 stopped.
+    Exit status: 0 no difference, or all of them filled, 3 differences are left, 4 not all
+    was compared or filled, 5 a guard said no, 6 the operator said no, 10 a store cannot be
+    reached or judged, 11 another reconcile is at work, 12 rights missing, 78 no pair, 130
+    or 143 stopped.
     """
     from idemctl.operations import reconcile as operation
     from idemctl.render.reconcile import report

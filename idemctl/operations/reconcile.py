@@ -20,7 +20,7 @@ from idemctl.domain.incident import blind_window
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sweeps import Totals
 from idemctl.errors import ExitStatus, IdemctlError, Refused, worst
-from idemctl.run.comparison import Comparison, compare
+from idemctl.run.comparison import compare
 from idemctl.run.evidence import gather
 from idemctl.run.pairing import Sweep, SweepTask, opened, transcript_of
 from idemctl.run.run import Stopped
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.incident import BlindWindow, Evidence
     from idemctl.domain.sweeps import Suspects, Swept
+    from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
     from idemctl.run.target import Pair
     from idemctl.state.suspects import SuspectsFile
@@ -59,20 +60,25 @@ class Reconciled:
     pair: Pair
     evidence: Evidence | None = None
     """What a sample said before; `None` where the run ended in it."""
-    comparison: Comparison = field(default_factory=Comparison)
+    comparison: Comparison | None = None
+    """`None` until it began: then nothing is known of differences."""
     refill: Totals = field(default_factory=Totals)
     """What was written in one walk through the whole table."""
     filled_count: int = 0
     """What was written of differences seen twice."""
+    settled_count: int = 0
+    """Those of them that are none any more: filled, by whomever, or owed no more."""
     skipped_count: int = 0
-    """What was missing, and was no more, or was in somebody's hands, when its turn came."""
+    """What was missing and could not be held when its turn came: gone, or in other hands."""
     longest_hold_ms: float = 0.0
     why_stopped: WhyStopped = WhyStopped.DONE
     failure: IdemctlError | None = None
 
     @property
-    def missing_count(self) -> int:
-        """What Redis owed and had not."""
+    def missing_count(self) -> int | None:
+        """What Redis owed and had not; `None` while nobody has looked at everything."""
+        if self.comparison is None:
+            return None
         return self.refill.filled + self.comparison.counts[Difference.MISSING]
 
     @property
@@ -82,8 +88,16 @@ class Reconciled:
 
     @property
     def left_count(self) -> int:
-        """Differences that are left for a person, or for the next run."""
-        return self.comparison.counts.total() - self.filled_count - self.skipped_count
+        """Differences that are known to be left for a person, or for the next run."""
+        if self.comparison is None:
+            return 0
+        return self.comparison.counts.total() - self.settled_count - self.skipped_count
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was compared, and nothing slipped away meanwhile."""
+        compared = self.comparison is not None and self.comparison.is_whole
+        return compared and not self.skipped_count
 
     @property
     def window(self) -> BlindWindow | None:
@@ -101,7 +115,7 @@ class Reconciled:
         statuses = [self.why_stopped.status]
         if self.left_count:
             statuses.append(ExitStatus.FINDINGS)
-        if self.skipped_count or self.comparison.unproven_count:
+        if not self.is_whole and self.why_stopped in {WhyStopped.DONE, WhyStopped.DEADLINE}:
             statuses.append(ExitStatus.PARTIAL)
         if self.failure is not None:
             statuses.append(self.failure.status)
@@ -215,7 +229,8 @@ class _Filler:
         one = self._one
         filling = self._both.fill(transcript_of(one.pair), missing)
         one.filled_count += filling.filled_count
-        one.skipped_count += len(missing) - filling.filled_count
+        one.settled_count += filling.held_count
+        one.skipped_count += len(missing) - filling.held_count
         self._note("keys", filling.filled_count, filling.held_for.total_seconds() * 1000)
         if filling.failure is not None:
             raise filling.failure

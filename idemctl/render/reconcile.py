@@ -11,10 +11,11 @@ from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, when
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from idemctl.operations.reconcile import Outcome, Reconciled
+    from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
 
 _SHOWN = 5
@@ -52,7 +53,7 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
 def _summary(outcome: Outcome) -> dict[str, Any]:
     each = [_counts(one) for one in outcome.pairs]
     total = {
-        name: sum(one[name] for one in each)
+        name: _sum([one[name] for one in each])
         for name in (each[0] if each else {})
         if name != "longest_hold_ms"
     }
@@ -79,21 +80,30 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """Add up; with an unknown the sum is unknown."""
+    known = [one for one in counts if one is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
 def _counts(one: Reconciled) -> dict[str, Any]:
-    comparison = one.comparison
-    found = {_name(kind): comparison.counts[kind] for kind in _FOUND}
-    return {
-        "postgres_scanned": comparison.totals.postgres_scanned,
-        "redis_scanned": comparison.totals.redis_scanned,
-        "equal": comparison.totals.equal,
-        **found,
+    compared: dict[str, int | None] = dict.fromkeys(_COMPARED)
+    if one.comparison is not None:
+        comparison, totals = one.comparison, one.comparison.totals
+        compared = {
+            "postgres_scanned": totals.postgres_scanned,
+            "redis_scanned": totals.redis_scanned,
+            "equal": totals.equal,
+            **{_name(kind): comparison.counts[kind] for kind in _FOUND},
+            "held": comparison.counts[Difference.ORPHAN],
+            "moving": comparison.moving_count,
+            "unproven": comparison.unproven_count,
+            "duplicates_suspected": comparison.counts[Difference.DIVERGENT],
+        }
+    return compared | {
         "missing": one.missing_count,
-        "held": comparison.counts[Difference.ORPHAN],
         "applied": one.applied_count,
         "skipped_changed": one.skipped_count,
-        "moving": comparison.moving_count,
-        "unproven": comparison.unproven_count,
-        "duplicates_suspected": comparison.counts[Difference.DIVERGENT],
         "longest_hold_ms": round(one.longest_hold_ms, 1),
     }
 
@@ -109,8 +119,16 @@ def _name(kind: Difference) -> str:
     return kind.label.replace("-", "_")
 
 
+_COMPARED = (
+    "postgres_scanned", "redis_scanned", "equal", *map(_name, _FOUND),
+    "held", "moving", "unproven", "duplicates_suspected",
+)  # fmt: skip
+"""What only a comparison tells."""
+
+
 def _items(one: Reconciled) -> Iterator[dict[str, Any]]:
-    for kind, keys in sorted(one.comparison.kept.items()):
+    kept = one.comparison.kept if one.comparison else {}
+    for kind, keys in sorted(kept.items()):
         for key, scope in keys:
             yield {
                 "code": kind.label,
@@ -141,18 +159,22 @@ def _sheet(outcome: Outcome) -> Sheet:
 
 def _rows(one: Reconciled) -> Iterator[tuple[str, ...]]:
     store, comparison = one.pair.store, one.comparison
+    if comparison is None:
+        done = f"{count(one.applied_count)} filled" if one.applied_count else ""
+        yield store, "unknown", "", done, "was not compared"
+        return
     yield store, "none", count(comparison.totals.equal), "", "equal in both stores"
     for kind in _FOUND:
         records = one.missing_count if kind is Difference.MISSING else comparison.counts[kind]
         if records:
             filled = kind is Difference.MISSING and one.applied_count
-            done = f"{count(one.applied_count)} filled" if filled else _sample(one, kind)
+            done = f"{count(one.applied_count)} filled" if filled else _sample(comparison, kind)
             yield store, kind.label, count(records), done, _MEANINGS[kind]
 
 
-def _sample(one: Reconciled, kind: Difference) -> str:
-    keys = one.comparison.kept.get(kind, [])
-    more = ", …" if one.comparison.counts[kind] > _SHOWN else ""
+def _sample(comparison: Comparison, kind: Difference) -> str:
+    keys = comparison.kept.get(kind, [])
+    more = ", …" if comparison.counts[kind] > _SHOWN else ""
     return ", ".join(escape(key) for key, _ in keys[:_SHOWN]) + more
 
 
@@ -162,10 +184,10 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if one.window is not None:
             opened = when(one.window.opened_at)
             yield f"{name}: blind window from {opened} to {when(one.window.closed_at)}"
-        if comparison.moving_count:
+        if comparison and comparison.moving_count:
             moving = count(comparison.moving_count, "record")
             yield f"{name}: {moving} moved between two looks, and are no differences"
-        if comparison.unproven_count:
+        if comparison and comparison.unproven_count:
             unproven = count(comparison.unproven_count, "difference")
             yield f"{name}: {unproven} were seen once only, and are not counted"
         if one.skipped_count:
@@ -177,25 +199,28 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _headline(outcome: Outcome) -> str:
-    applied = sum(one.applied_count for one in outcome.pairs)
-    left = sum(one.left_count for one in outcome.pairs)
-    missing = sum(one.missing_count for one in outcome.pairs)
-    scanned = sum(
-        one.comparison.totals.postgres_scanned + one.comparison.totals.redis_scanned
-        for one in outcome.pairs
-    )
-    if outcome.options.apply and applied:
-        longest = max(one.longest_hold_ms for one in outcome.pairs)
-        rest = f"; {count(left, 'difference')} left" if left else "; nothing is left"
-        return (
-            f"filled {count(applied, 'record')} of {count(missing)} missing, "
-            f"rows held {longest:.0f} ms at most{rest}"
-        )
     if not outcome.pairs:
         return "nothing could be compared"
-    whole = not outcome.failures and all(one.comparison.is_whole for one in outcome.pairs)
+    applied = sum(one.applied_count for one in outcome.pairs)
+    left = sum(one.left_count for one in outcome.pairs)
+    whole = not outcome.failures and all(one.is_whole for one in outcome.pairs)
+    if outcome.options.apply and applied:
+        missing = _sum([one.missing_count for one in outcome.pairs])
+        longest = max(one.longest_hold_ms for one in outcome.pairs)
+        of_them = "" if missing is None or not whole else f" of {count(missing)} missing"
+        rest = f"{count(left, 'difference')} left" if left else "nothing is left"
+        if not whole:
+            rest = "not everything was compared: run again to go on"
+        filled = f"filled {count(applied, 'record')}{of_them}"
+        return f"{filled}, rows held {longest:.0f} ms at most; {rest}"
+    compared = [one.comparison for one in outcome.pairs if one.comparison is not None]
+    if not compared:
+        return "nothing was compared: run again"
     part = "" if whole else " in the part that was looked at"
     if not left:
+        totals = [one.totals for one in compared]
+        scanned = sum(one.postgres_scanned + one.redis_scanned for one in totals)
         return f"no difference{part}: {count(scanned, 'record')} scanned"
-    to_do = "; reconcile --apply fills what is missing" if missing and whole else ""
+    is_missing = any(one.counts[Difference.MISSING] for one in compared)
+    to_do = "; reconcile --apply fills what is missing" if is_missing and whole else ""
     return f"{count(left, 'difference')}{part}{to_do}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import msgspec
 import psycopg
@@ -10,12 +10,17 @@ import pytest
 import redis
 
 from idemctl.bootstrap import Workplace
-from idemctl.run.run import Run
+from idemctl.domain.outcomes import WhyStopped
+from idemctl.operations import reconcile
+from idemctl.run.pairing import SweepTask
+from idemctl.run.run import Run, Stopped
 from idemctl.sandbox.seed import seed
+from idemctl.stores.postgres import hold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from idemctl.domain.sweeps import Swept
     from idemctl.sandbox.seed import Manifest
     from tests.cli.places import Place
 
@@ -206,6 +211,62 @@ def test_a_row_that_somebody_holds_is_left_to_them(place: Place, stores: Stores)
         name = f"idem:{scope}:{key}" if scope else f"idem:{key}"
         assert stores.client.get(name) is None
     assert place.main(*APPLY, "--store", "payments").status == 0
+
+
+@pytest.mark.parametrize("apply", [[], ["--apply", "--yes"]], ids=["dry", "apply"])
+def test_who_was_cut_off_before_the_comparison_knows_of_no_difference_and_says_so(
+    place: Place, stores: Stores, apply: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores.seed(faults=False)
+    stores.client.flushall()
+
+    def run_out_of_time(*_: Any) -> Never:
+        raise Stopped(WhyStopped.DEADLINE)
+
+    monkeypatch.setattr(reconcile, "gather", run_out_of_time)
+    done = place.main("reconcile", *apply, "--store", "payments", "-o", "json")
+    assert done.status == 4
+    assert done.summary["why_stopped"] == "deadline"
+    # What nobody looked at is unknown, and not zero.
+    unknown = ("missing", "equal", "orphan", "unproven", "redis_scanned", "postgres_scanned")
+    assert [done.summary[name] for name in unknown] == [None] * len(unknown)
+    assert done.summary["applied"] == 0
+    told = place.main("reconcile", *apply, "--store", "payments")
+    assert "nothing was compared: run again" in told.out
+    assert "no difference" not in told.out
+    assert "nothing is left" not in told.out
+
+
+def test_a_refill_that_was_cut_off_never_says_that_nothing_is_left(
+    place: Place, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores.seed(faults=False)
+    stores.client.flushall()
+    monkeypatch.setattr(hold, "_FIRST_PAGES", 1)
+    monkeypatch.setattr(hold, "_MOST_PAGES", 1)
+    monkeypatch.setattr(reconcile, "compare", _never)
+    walk = SweepTask.walk
+
+    def until_the_first(self: SweepTask, *args: Any) -> Iterator[Swept]:
+        _, run, _ = args
+        for step in walk(self, *args):
+            if step.filled:
+                run.stop.ask(WhyStopped.DEADLINE)
+            yield step
+
+    monkeypatch.setattr(SweepTask, "walk", until_the_first)
+    done = place.main("reconcile", "--apply", "--yes", "-o", "json", "--store", "payments")
+    filled = done.summary["applied"]
+    assert filled == len(stores.names()) > 0
+    assert (done.status, done.summary["missing"]) == (4, None)
+    stores.client.flushall()
+    told = place.main("reconcile", "--apply", "--yes", "--store", "payments")
+    assert "not everything was compared: run again to go on" in told.out
+    assert "nothing is left" not in told.out
+
+
+def _never(*_: Any, **__: Any) -> Never:
+    raise AssertionError("nothing is compared after a refill that was cut off")
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,8 @@ def test_an_instant_is_understood_with_its_offset(
         (b'{"client": "\xff", "key": "k"}', Fault.NOT_JSON, b'{"client": "\xff", "key": "k"}'),
         (b"[1, 2]", Fault.NOT_JSON, b"[1, 2]"),
         (b"null", Fault.NOT_JSON, b"null"),
+        (b"[" * 100_000, Fault.NOT_JSON, b"[" * 80),
+        (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, Fault.NOT_JSON, (b'{"a":' * 16)[:80]),
         (b'{"message": "started"}', Fault.NOT_JSON, b'{"message": "started"}'),
         (line() + b" " + line(), Fault.NOT_JSON, (line() + b" " + line())[:80]),
         (b"\0\0\0", Fault.NOT_JSON, b"\0\0\0"),

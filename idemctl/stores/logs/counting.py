@@ -85,7 +85,7 @@ class Counting:
                 self._watch()
             try:
                 document = msgspec.json.decode(line)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 yield line
                 continue
             if not isinstance(document, dict) or all(document.get(one) is None for one in names):
