@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from idemctl.cli.consent import Confirm, agree_to_write
 from idemctl.cli.options import option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
@@ -26,6 +27,7 @@ def reconcile(
     yes: Annotated[
         bool, option("--yes", "-y", env=False, help="with --apply: do not ask first")
     ] = False,
+    confirm: Confirm = None,
     workers: Annotated[
         int, option("--workers", help="processes that share the work", min=1, max=64, metavar="N")
     ] = 1,
@@ -56,9 +58,10 @@ def reconcile(
     options = operation.Options(apply=apply, workers=workers)
     pairs = work.workplace.needed_pairs(work.run, writes=apply)
     work.say_what_is_assumed()
-    if apply and not yes:
-        names = ", ".join(pair.store for pair in pairs)
-        work.agree(f"write to Redis what it is missing of {names}?", instead="--yes")
+    if apply:
+        names = [pair.store for pair in pairs]
+        question = f"write to Redis what it is missing of {', '.join(names)}?"
+        agree_to_write(work, names, question, yes=yes, confirm=confirm)
     with work.journal() if apply else nullcontext():
         outcome = operation.reconcile(pairs, options, work.run, work.workplace.suspects)
     for failure in outcome.failures:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from idemctl.cli.consent import Confirm, protected_among, refuse_unconfirmed
 from idemctl.cli.options import option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
@@ -65,15 +66,7 @@ def run(
     yes: Annotated[
         bool, option("--yes", "-y", env=False, help="take every action without asking")
     ] = False,
-    confirm: Annotated[
-        str | None,
-        option(
-            "--confirm",
-            env=False,
-            help="with --yes, for a protected store: its name once more",
-            metavar="NAME",
-        ),
-    ] = None,
+    confirm: Confirm = None,
 ) -> Report:
     """Walk through a runbook, step by step.
 
@@ -104,7 +97,7 @@ def run(
     operator = _operator(work, pair.store, yes=yes, confirm=confirm)
     work.say_what_is_assumed()
     with work.journal():
-        outcome = run_book(chosen, pair.store, verbs(work), operator, work.run)
+        outcome = run_book(chosen, pair.store, verbs(work, pair.store), operator, work.run)
     if outcome.walk.behind:
         work.story.write("\n")
     if outcome.failure is not None:
@@ -120,18 +113,15 @@ def _operator(work: Work, store: str, *, yes: bool, confirm: str | None) -> Oper
     """
     from idemctl.cli.walk import INSTEAD, Person, Unattended
 
-    is_protected = work.workplace.settings.chosen()[store].protected
+    protected = protected_among(work, [store])
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(
                 "a runbook asks before it acts, and there is no terminal to ask on",
                 hint=f"walk it on a terminal, or unattended with {INSTEAD}",
             )
-        return Person(work=work, typed=store if is_protected else None)
-    if is_protected and confirm != store:
-        raise UsageError(
-            f"{store} is protected: --yes alone is not enough", hint=f"add --confirm {store}"
-        )
+        return Person(work=work, typed=protected)
+    refuse_unconfirmed(protected, confirm)
     return Unattended(work=work)
 
 

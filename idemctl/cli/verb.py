@@ -16,7 +16,6 @@ from typing import Any, TextIO
 import typer
 
 from idemctl.bootstrap import Workplace
-from idemctl.cli.operator import agree
 from idemctl.cli.options import SHARED, Shared
 from idemctl.cli.speech import Speech
 from idemctl.domain.outcomes import Report
@@ -50,10 +49,6 @@ class Work:
         for sentence in settings.assumed:
             self.speech.warn(sentence)
         self.speech.note(f"configuration: {settings.file or 'none'}")
-
-    def agree(self, question: str, *, instead: str) -> None:
-        """Ask the operator whether to go on. See `operator.agree`."""
-        agree(question, instead=instead, stop=self.run.stop)
 
     @contextmanager
     def journal(self) -> Iterator[None]:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from idemctl.operations.runbook import Verb
 
-_CONSENT = "yes"
+_CONSENT = ("yes", "confirm")
 _SHARED = {one.name for one in fields(Shared)} | {"help"}
 
 
-def verbs(work: Work) -> dict[str, Verb]:
-    """Map each verb to what runs it: for the same stores, and stopped by the same signals."""
-    return {name: partial(_run, name, work) for name in _functions()}
+def verbs(work: Work, store: str) -> dict[str, Verb]:
+    """Map each verb to what runs it: for that store, and stopped by the same signals."""
+    return {name: partial(_run, name, work, store) for name in _functions()}
 
 
 @cache
@@ -47,13 +47,13 @@ def _functions() -> Mapping[str, Callable[..., Report]]:
     return {"diagnose": diagnose.diagnose, "reconcile": reconcile.reconcile}
 
 
-def _run(name: str, work: Work, words: Sequence[str]) -> Report:
+def _run(name: str, work: Work, store: str, words: Sequence[str]) -> Report:
     """Run a verb in a run of its own; whoever walks through the book has consented."""
     command = _command(name)
     given = command.make_context(name, list(words)).params
     own = {option: value for option, value in given.items() if option not in _SHARED}
-    if _CONSENT in own:
-        own[_CONSENT] = True
+    if "yes" in own:
+        own |= {"yes": True, "confirm": store}
     run = Run(
         verb=name,
         pace_name=work.run.pace_name,
@@ -71,7 +71,7 @@ def _flags(name: str) -> frozenset[str]:
         for option in _command(name).params
         if getattr(option, "is_flag", False)
         and option.name not in _SHARED
-        and option.name != _CONSENT
+        and option.name not in _CONSENT
         for word in option.opts
     )
 
