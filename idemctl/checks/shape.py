@@ -20,6 +20,7 @@ _FLAWS = {
     Flaw.UNREADABLE: "the value is not what the layout writes",
     Flaw.TOO_LONG: "the value is too long for any record",
     Flaw.FOREIGN_NAME: "the name is none that the layout writes",
+    Flaw.MISNAMED: "the value is the record of another key than the name says",
 }
 
 

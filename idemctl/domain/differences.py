@@ -47,11 +47,12 @@ class Difference(IntEnum):
     STALE = 3
     """Older than its twin."""
     DIVERGENT = 4
-    """Contradicts its twin: another request, another response, or ahead of it."""
+    """Contradicts its twin: another request, another response, ahead of it, or ended while
+    its key is executed anew."""
     LEAKED = 5
     """Without TTL."""
     TTL_DIFFERS = 6
-    """Outlives what its twin promises."""
+    """Outlives what its twin promises, or promises more itself."""
     MALFORMED = 7
     """One of the two cannot be read: nothing is known of the difference."""
 
@@ -77,36 +78,46 @@ class Terms:
 def expected_until(postgres: Batch, terms: Terms, now: datetime) -> Int64:
     """Say until when each record of Postgres is owed by Redis; `MISSING` where it is not.
 
-    It is the earlier of the promise's end and `redis_ttl` after the record was last written,
-    but for a claim under a live lease not before that lease ends: a lock must not die early.
+    A claim is owed until its lease ends: who waits for it comes in then. All else is owed
+    until its promise ends, or `redis_ttl` after it was last written, if that is earlier.
     What nobody can read, a claim whose lease is over or unknown, what ends within `MARGIN`,
     and what never ends, is not owed.
     """
-    promised = _promised(postgres, terms)
-    written = postgres.written_at
-    until = np.where(promised == MISSING, FOREVER, promised)
-    if terms.redis_ttl is not None:
-        counted = (written != MISSING) & (written < LAST_COUNTED)
-        ends = np.where(counted, written, 0) + _micros(terms.redis_ttl)
-        until = np.minimum(until, np.where(counted, ends, FOREVER))
     claimed = postgres.status == Status.IN_PROGRESS
-    until = np.where(claimed, np.maximum(until, postgres.lease_until), until)
+    until = np.where(claimed, postgres.lease_until, _kept_until(postgres, terms))
     soon = to_micros(now) + _micros(MARGIN)
     owed = (postgres.status != Status.MALFORMED) & (until > soon) & (until < LAST_COUNTED)
-    owed &= ~claimed | (postgres.lease_until > soon)
     return np.where(owed, until, MISSING)
 
 
-def latest_end(postgres: Batch, until: Int64, terms: Terms) -> Int64:
+def _kept_until(postgres: Batch, terms: Terms) -> Int64:
+    """Say how long a record may stay in Redis as a rule; `FOREVER` where nothing ends it."""
+    promised = _promised(postgres, terms)
+    until = np.where(promised == MISSING, FOREVER, promised)
+    if terms.redis_ttl is None:
+        return until
+    written = postgres.written_at
+    counted = (written != MISSING) & (written < LAST_COUNTED)
+    ends = np.where(counted, written, 0) + _micros(terms.redis_ttl)
+    return np.minimum(until, np.where(counted, ends, FOREVER))
+
+
+def _latest_end(postgres: Batch, until: Int64, terms: Terms) -> Int64:
     """Say when each record's twin has to end at the latest; `MISSING` where nothing says.
 
-    What Redis owes ends as `expected_until` says. What it does not owe any more, and has all
-    the same, must not outlive the promise; a claim belongs to its owner, and ends as it likes.
+    What Redis owes ends as it owes it; but a claim may stay as long as a result would, for
+    many applications write both with one TTL. What it does not owe any more, and has all the
+    same, must not outlive the promise; a claim then belongs to its owner, and ends as it likes.
     """
-    promised = _promised(postgres, terms)
-    promised = np.where(promised < LAST_COUNTED, promised, MISSING)
-    finished = (postgres.status != Status.IN_PROGRESS) & (postgres.status != Status.MALFORMED)
-    return np.where(until != MISSING, until, np.where(finished, promised, MISSING))
+    claimed = postgres.status == Status.IN_PROGRESS
+    latest = np.where(claimed, np.maximum(until, _kept_until(postgres, terms)), until)
+    finished = ~claimed & (postgres.status != Status.MALFORMED)
+    otherwise = np.where(finished, _counted(_promised(postgres, terms)), MISSING)
+    return _counted(np.where(until != MISSING, latest, otherwise))
+
+
+def _counted(instants: Int64) -> Int64:
+    return np.where(instants < LAST_COUNTED, instants, MISSING)
 
 
 def _promised(postgres: Batch, terms: Terms) -> Int64:
@@ -121,23 +132,26 @@ def _promised(postgres: Batch, terms: Terms) -> Int64:
     return ends
 
 
-def compare(postgres: Batch, redis: Batch, until: Int64) -> NDArray[np.uint8]:
+def compare(postgres: Batch, redis: Batch, until: Int64, terms: Terms) -> NDArray[np.uint8]:
     """Set twins beside each other, row by row; give the gravest `Difference` of each.
 
     Args:
         postgres: the rows.
         redis: their twins, in the same order.
-        until: when each twin has to end, from `latest_end`; `MISSING` where any TTL is as good
-            as another.
+        until: until when each is owed, from `expected_until`.
+        terms: what the stores promise each other.
     """
     older, ahead = _precedes(redis, postgres), _precedes(postgres, redis)
-    contradicts = (
-        ahead | (~older & _contradict(postgres, redis)) | _differ(postgres.keys, redis.keys)
-    )
-    outlives = (until != MISSING) & (redis.key_expires_at > until + _micros(SKEW))
+    contradicts = np.where(older, _reran(postgres, redis), _contradict(postgres, redis)) | ahead
     malformed = (postgres.status == Status.MALFORMED) | (redis.status == Status.MALFORMED)
     return np.select(
-        [malformed, contradicts, older, redis.key_expires_at == MISSING, outlives],
+        [
+            malformed,
+            contradicts | are_anothers(postgres, redis),
+            older,
+            redis.key_expires_at == MISSING,
+            _outlives(postgres, redis, until, terms),
+        ],
         [
             Difference.MALFORMED,
             Difference.DIVERGENT,
@@ -149,18 +163,53 @@ def compare(postgres: Batch, redis: Batch, until: Int64) -> NDArray[np.uint8]:
     ).astype(np.uint8)
 
 
-def _precedes(one: Batch, other: Batch) -> NDArray[np.bool_]:
-    """Say where `one` is the older version: by epoch, then fence, then state.
+def are_anothers(postgres: Batch, redis: Batch) -> NDArray[np.bool_]:
+    """Say where what lies under the name of a row says that it belongs to another row.
 
-    A number that only one of both stores is no order.
+    Names may be shared: by keys with colons in them, or where no scope stands in a name.
+    """
+    return _differ(postgres.keys, redis.keys) | _differ(postgres.scopes, redis.scopes)
+
+
+def _outlives(postgres: Batch, redis: Batch, until: Int64, terms: Terms) -> NDArray[np.bool_]:
+    """Say where the twin, or the expiry that it stores, ends later than it may.
+
+    A stored expiry may be the whole promise, though the key itself ends sooner.
+    """
+    latest = _latest_end(postgres, until, terms)
+    outlives: NDArray[np.bool_] = (latest != MISSING) & (
+        redis.key_expires_at > latest + _micros(SKEW)
+    )
+    promised = _counted(_promised(postgres, terms))
+    promises = (promised != MISSING) & (redis.expires_at > promised + _micros(SKEW))
+    outlives |= promises & (postgres.status != Status.IN_PROGRESS)
+    return outlives
+
+
+def _precedes(one: Batch, other: Batch) -> NDArray[np.bool_]:
+    """Say where `one` is the older version: by epoch, then fence, then state, then lease.
+
+    A number that only one of both stores is no order. A lease is renewed under one fence, and
+    stores keep it in units of their own.
     """
     comes_first: NDArray[np.bool_] = _rank(one) < _rank(other)
+    leased = (one.lease_until != MISSING) & (other.lease_until != MISSING)
+    leased &= ~_rank(one) & ~_rank(other)
+    comes_first |= leased & (one.lease_until < other.lease_until - _micros(SKEW))
     for column in ("fence", "epoch"):
         left, right = getattr(one, column), getattr(other, column)
         known = (left != MISSING) & (right != MISSING)
         comes_first = np.where(known & (left != right), left < right, comes_first)
     versioned: NDArray[np.bool_] = (one.fence != MISSING) & (other.fence != MISSING)
     return comes_first & versioned
+
+
+def _reran(postgres: Batch, redis: Batch) -> NDArray[np.bool_]:
+    """Say where a request that has ended in Redis is executed again: its effect, too, maybe."""
+    anew: NDArray[np.bool_] = (redis.epoch != MISSING) & (redis.epoch < postgres.epoch)
+    ended = (redis.status == Status.COMPLETED) | (redis.status == Status.FAILED)
+    anew &= ended & (postgres.status == Status.IN_PROGRESS)
+    return anew
 
 
 def _rank(batch: Batch) -> NDArray[np.bool_]:
@@ -174,6 +223,7 @@ def _contradict(one: Batch, other: Batch) -> NDArray[np.bool_]:
     answered = (one.response_status != MISSING) & (other.response_status != MISSING)
     contradict: NDArray[np.bool_] = known & (one.status != other.status)
     contradict |= answered & (one.response_status != other.response_status)
+    contradict |= _differ(one.endpoints, other.endpoints)
     return contradict | _differ(one.fingerprints, other.fingerprints)
 
 

@@ -70,6 +70,8 @@ class Account:
     """Counted as `flush_calls`."""
     loaded_keys: int | None = None
     """How many keys it read from its file when it started."""
+    key_count: int | None = None
+    """How many keys the database holds, whoever wrote them."""
     used_memory: int | None = None
     maxmemory: int | None = None
     """0 where there is no limit."""
@@ -140,6 +142,15 @@ class Evidence:
     def missing_share(self) -> float | None:
         """Of what was sampled; `None` where nothing was."""
         return self.missing / self.sampled if self.sampled else None
+
+    @property
+    def is_unexplained_void(self) -> bool:
+        """Whether nothing at all was found of what is expected, beside keys of others.
+
+        Unless the server tells of a loss, it is as likely that somebody looks in a wrong place.
+        """
+        all_missing = self.missing > 0 and self.missing == self.sampled
+        return all_missing and bool(self.account.key_count) and Sign.SERVER not in self.signs
 
     @property
     def is_noticeable(self) -> bool:

@@ -60,6 +60,8 @@ class Flaw(IntEnum):
     """Its value is longer than any record may be, and was not read."""
     FOREIGN_NAME = 5
     """The name of the key is none that the layout writes."""
+    MISNAMED = 6
+    """Its value is the record of another key than its name says."""
 
     @property
     def label(self) -> str:

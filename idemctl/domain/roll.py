@@ -1,7 +1,7 @@
 """A roll call: whether two walks met the same names, without keeping any of them.
 
-The names that one walk judged and those that another found are summed up as digests, bucket
-by bucket, the one against the other. A name that only one of them met, or met twice, leaves
+The names that one walk found equal and those that another listed are summed up as digests,
+bucket by bucket, the one against the other. A name that only one of them met, or met twice, leaves
 its bucket uneven; only what is in such buckets has to be looked at.
 
 Digests are keyed anew for every roll call, so nobody can choose keys that cancel each other

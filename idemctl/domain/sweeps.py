@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from idemctl.domain.differences import Difference
+from idemctl.domain.incident import NOISE
 from idemctl.domain.instants import MISSING
 
 if TYPE_CHECKING:
@@ -64,9 +65,11 @@ class Swept:
     postgres_scanned: int = 0
     redis_scanned: int = 0
     equal: int = 0
+    unreadable: int = 0
+    """Records in Redis that cannot be read, and that no row is known to belong to."""
     suspects: tuple[Suspects, ...] = ()
     judged: NDArray[np.uint64] | None = None
-    """Marks of the names in Redis whose records were judged, where a roll is called."""
+    """Marks of the names in Redis whose records are equal, where a roll is called."""
     listed: NDArray[np.uint64] | None = None
     """Marks of the names that Redis has."""
     filled: int = 0
@@ -81,10 +84,19 @@ class Totals:
     postgres_scanned: int = 0
     redis_scanned: int = 0
     equal: int = 0
+    unreadable: int = 0
     filled: int = 0
     longest_hold_ms: float = 0.0
     seen: Mapping[Difference, int] = field(default_factory=dict)
     """Differences seen once."""
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether Redis has fewer names than records that were equal, by more than expire.
+
+        They were lost after they were compared.
+        """
+        return self.equal - self.redis_scanned > NOISE * self.equal
 
     def plus(self, step: Swept) -> Totals:
         """Add one step."""
@@ -96,6 +108,7 @@ class Totals:
             postgres_scanned=self.postgres_scanned + step.postgres_scanned,
             redis_scanned=self.redis_scanned + step.redis_scanned,
             equal=self.equal + step.equal,
+            unreadable=self.unreadable + step.unreadable,
             filled=self.filled + step.filled,
             longest_hold_ms=max(self.longest_hold_ms, step.held_for.total_seconds() * 1000),
             seen=seen,

@@ -39,6 +39,11 @@ class PlainDecoder:
             self._decode = msgspec.json.Decoder(shape).decode
             self._take = attrgetter(*names)
 
+    @property
+    def is_able(self) -> bool:
+        """Whether there is a quick way for these fields."""
+        return self._take is not None
+
     def rows(self, values: Sequence[bytes | Flaw]) -> list[tuple[Any, ...]] | None:
         """Give the fields of each value, or `None` where any of them is not plain."""
         if self._take is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from idemctl.domain.instants import MISSING
+from idemctl.domain.keys import is_text
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import as_bytes, texts
 from idemctl.layouts.decoding import json_object
@@ -86,22 +87,21 @@ class KeyspaceReader:
             decoded: what their values hold.
             expiries: when Redis removes each key, in microseconds.
             sizes: how many bytes each key holds, also of values that were not read whole.
-            asked: whose records these are, keys and scopes, where that is known; a record
-                whose value says that it is another one's is that other one's.
+            asked: whose records these should be, keys and scopes, where that is known; a
+                record of another key that has the same name is that other one's.
         """
         layout = self._layout
         columns, odd = decoded.members.columns(), dict(decoded.odd)
         endpoints: Sequence[bytes] = [b""] * len(columns)
         if asked is not None:
-            keys = _said(columns, layout.key_field, asked[0])
-            scopes = _said(columns, layout.scope, asked[1])
+            keys, scopes = self._identity(columns, raw_keys, asked, odd)
         elif (own := self._own_identity(columns, raw_keys)) is not None:
             keys, scopes = own
         else:
             names = self._names(raw_keys, odd)
             parts = zip(self._part(names, "key"), raw_keys, strict=True)
             named = [key or raw[self._skip :] for key, raw in parts], self._part(names, "scope")
-            keys, scopes = self._identity(columns, raw_keys, named)
+            keys, scopes = self._identity(columns, raw_keys, named, odd)
             endpoints = self._part(names, "endpoint")
         batch = self._rows.batch(
             columns,
@@ -127,6 +127,12 @@ class KeyspaceReader:
             plain = self._rows.plain_members(values)
             if plain is not None:
                 return Decoded(plain, {})
+            half = len(values) // 2
+            if half and self._rows.takes_plain:
+                # None is read otherwise for what lies beside it.
+                first = self.decoded(values[:half])
+                first.join(self.decoded(values[half:]))
+                return first
             rows = [json_object(value) for value in values]
         else:
             rows = [value if isinstance(value, Flaw) else _NO_ROW for value in values]
@@ -168,23 +174,34 @@ class KeyspaceReader:
         is_theirs = all(keys) and self._naming.names(keys, scopes) == raw_keys
         return (keys, scopes) if is_theirs else None
 
-    def _identity(self, columns: Columns, raw_keys: Sequence[bytes], named: Identity) -> Identity:
-        """Take key and scope from the value, where the name agrees, and else from the name.
+    def _identity(
+        self,
+        columns: Columns,
+        raw_keys: Sequence[bytes],
+        otherwise: Identity,
+        odd: dict[int, Flaw],
+    ) -> Identity:
+        """Take key and scope from the value, where the name agrees, and else as they are known.
 
         `a:b` is key `b` of scope `a`, or key `a:b` without one: the value tells. But a value
         that was written under another name than its own says nothing about this one.
         """
         layout = self._layout
-        keys = _said(columns, layout.key_field, named[0])
-        scopes = _said(columns, layout.scope, named[1])
-        if self._naming is None or layout.key_field is None:
+        keys = _said(columns, layout.key_field, otherwise[0])
+        scopes = _said(columns, layout.scope, otherwise[1])
+        if self._naming is None or layout.key_field is None or (keys, scopes) == otherwise:
             return keys, scopes
         own = self._naming.names(keys, scopes)
-        agrees = [one == other for one, other in zip(own, raw_keys, strict=True)]
-        return (
-            [a if agree else b for a, b, agree in zip(keys, named[0], agrees, strict=True)],
-            [a if agree else b for a, b, agree in zip(scopes, named[1], agrees, strict=True)],
-        )
+        if own == raw_keys:
+            return keys, scopes
+        keys, scopes = list(keys), list(scopes)
+        for at, (name, raw) in enumerate(zip(own, raw_keys, strict=True)):
+            if name != raw:
+                keys[at], scopes[at] = otherwise[0][at], otherwise[1][at]
+                # A value that is JSON cannot repeat a name that is no text.
+                if columns.values[layout.key_field][at] is not None and is_text(raw):
+                    odd.setdefault(at, Flaw.MISNAMED)
+        return keys, scopes
 
 
 def _said(columns: Columns, field: str | None, otherwise: Sequence[bytes]) -> Sequence[bytes]:

@@ -64,6 +64,11 @@ class RowReader:
         taken = [tuple([row.get(field) for field in self._fields]) for row in rows]
         return Members(self._fields, taken, list(map(self._status_of, rows)))
 
+    @property
+    def takes_plain(self) -> bool:
+        """Whether `plain_members` is a way to take out anything at all."""
+        return self._by_value is not None and self._decoder.is_able
+
     def plain_members(self, values: Sequence[bytes | Flaw]) -> Members | None:
         """Take the same out of JSON, if all values are plain and have a status in words.
 

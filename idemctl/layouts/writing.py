@@ -10,6 +10,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Status
@@ -19,7 +20,6 @@ from idemctl.layouts.transcript import FLAG, Instant, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
@@ -45,7 +45,8 @@ def written(
             case Value(column=column):
                 members.append(columns[column])
             case Instant(of=name):
-                members.append(_numbers(getattr(batch, name), transcript.unit.micros))
+                unit, is_lease = transcript.unit.micros, name == "lease_until"
+                members.append(_numbers(getattr(batch, name), unit, up=is_lease))
             case None:
                 members.append([words[number] for number in batch.status.tolist()])
     shape = _shape(tuple(member.name for member in transcript.members))
@@ -62,10 +63,15 @@ def _shape(names: tuple[str, ...]) -> Callable[..., object]:
     return msgspec.defstruct("Twin", fields, rename=renamed, gc=False)
 
 
-def _numbers(instants: NDArray[np.int64], unit: int) -> list[int | None]:
-    """Write instants as numbers of a unit, rounded down."""
-    numbers: list[int | None] = (instants // unit).tolist()
+def _numbers(instants: NDArray[np.int64], unit: int, *, up: bool) -> list[int | None]:
+    """Write instants as numbers of a unit.
+
+    Rounded down, so that no promise is told longer than it is; a lease up, so that nobody
+    takes it for over while its owner works.
+    """
     gone = (instants == MISSING) | (instants == FOREVER)
+    known = np.where(gone, 0, instants)
+    numbers: list[int | None] = (-(-known // unit) if up else known // unit).tolist()
     for row in gone.nonzero()[0].tolist():
         numbers[row] = None
     return numbers

@@ -22,6 +22,7 @@ from idemctl.domain.sweeps import Totals
 from idemctl.errors import ExitStatus, IdemctlError, Refused, worst
 from idemctl.run.comparison import compare
 from idemctl.run.evidence import gather
+from idemctl.run.fitness import refuse_void
 from idemctl.run.pairing import Sweep, SweepTask, opened, transcript_of
 from idemctl.run.run import Stopped
 from idemctl.run.walking import go_through
@@ -175,6 +176,7 @@ def _reconcile(one: Reconciled, options: Options, run: Run, suspects: SuspectsFi
         except Stopped as stopped:
             one.why_stopped = stopped.why
             return
+        refuse_void(both.redis, one.evidence)
         if options.apply:
             filler = _Filler(one, both, run)
             fill = filler.fill

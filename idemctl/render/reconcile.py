@@ -96,6 +96,7 @@ def _counts(one: Reconciled) -> dict[str, Any]:
             "equal": totals.equal,
             **{_name(kind): comparison.counts[kind] for kind in _FOUND},
             "held": comparison.counts[Difference.ORPHAN],
+            "unreadable": totals.unreadable,
             "moving": comparison.moving_count,
             "unproven": comparison.unproven_count,
             "duplicates_suspected": comparison.counts[Difference.DIVERGENT],
@@ -121,7 +122,7 @@ def _name(kind: Difference) -> str:
 
 _COMPARED = (
     "postgres_scanned", "redis_scanned", "equal", *map(_name, _FOUND),
-    "held", "moving", "unproven", "duplicates_suspected",
+    "held", "unreadable", "moving", "unproven", "duplicates_suspected",
 )  # fmt: skip
 """What only a comparison tells."""
 
@@ -187,6 +188,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if comparison and comparison.moving_count:
             moving = count(comparison.moving_count, "record")
             yield f"{name}: {moving} moved between two looks, and are no differences"
+        if comparison and comparison.totals.unreadable:
+            unreadable = count(comparison.totals.unreadable, "record")
+            yield f"{name}: {unreadable} in Redis cannot be read, and may be anybody's: see audit"
         if comparison and comparison.unproven_count:
             unproven = count(comparison.unproven_count, "difference")
             yield f"{name}: {unproven} were seen once only, and are not counted"

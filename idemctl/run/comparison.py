@@ -106,9 +106,12 @@ def compare(
         comparison.why_stopped = _sweep(pair, both, run, workers, hear)
     else:
         comparison.why_stopped = go_through(both.both_ways(watch), run, hear)
-    seen_count = sum(comparison.totals.seen.values())
+    if comparison.why_stopped is WhyStopped.DONE and comparison.totals.has_lost:
+        comparison.totals = replace(comparison.totals, postgres_scanned=0, equal=0)
+        walk = SweepTask(pair, Sweep.FROM_POSTGRES).walk(both, run, workers)
+        comparison.why_stopped = go_through(walk, run, hear)
     looked_at = _look_again(comparison, both, run, suspects, on_stable)
-    comparison.unproven_count = seen_count - looked_at
+    comparison.unproven_count = suspects.count - looked_at
     return comparison
 
 

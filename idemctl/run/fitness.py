@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from idemctl.errors import Denied, Refused, Unreachable
 
 if TYPE_CHECKING:
+    from idemctl.domain.incident import Evidence
     from idemctl.stores.answers import Description
+    from idemctl.stores.ports import Store
 
 
 def refuse_blindness(description: Description) -> None:
@@ -33,6 +35,21 @@ def refuse_replica(description: Description) -> None:
         raise Unreachable(
             f"{description.place}: cannot judge: this server is a replica, and may be behind",
             hint="connect to the primary",
+        )
+
+
+def refuse_void(redis: Store, evidence: Evidence) -> None:
+    """Refuse to judge a keyspace that may be the wrong one: nothing has its prefix.
+
+    Raises:
+        Unreachable: others have keys there, and the server tells of no loss.
+    """
+    if evidence.is_unexplained_void and not any(redis.names()):
+        raise Unreachable(
+            f"{redis.describe().place}: cannot judge: no key has this prefix, and the server "
+            f"holds {evidence.account.key_count:,} others",
+            hint="check prefix and database number; if they are right, let the application "
+            "write one record",
         )
 
 

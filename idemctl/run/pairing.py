@@ -62,6 +62,7 @@ class Sweep(StrEnum):
     """The walks over a pair."""
 
     CALL_ROLL = "call-roll"
+    FROM_POSTGRES = "from-postgres"
     FROM_REDIS = "from-redis"
     REFILL = "refill"
 
@@ -87,6 +88,8 @@ class SweepTask:
         match self.sweep:
             case Sweep.CALL_ROLL:
                 yield from both.call_roll(self.key, shard)
+            case Sweep.FROM_POSTGRES:
+                yield from both.from_postgres(shard)
             case Sweep.FROM_REDIS:
                 yield from both.from_redis(shard, among=self.among)
             case Sweep.REFILL:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from idemctl.errors import IdemctlError
+from idemctl.state.texts import cut, lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,10 +117,10 @@ class Repeats:
         assert file is not None, "a block lies in the file"
         place = file.tell()
         file.seek(block.offset)
-        hashes, groups, lengths = (
+        hashes, groups, sizes = (
             np.frombuffer(file.read(8 * count), np.int64) for _ in range(len(_COLUMNS))
         )
-        keys = _cut(file.read(int(lengths.sum())), lengths)
+        keys = cut(file.read(int(sizes.sum())), sizes)
         file.seek(place)
         return _Rows(keys=keys, hashes=hashes, groups=groups)
 
@@ -169,7 +170,7 @@ class _Rows:
         keys = self.keys[start:end]
         yield self.hashes[start:end].tobytes()
         yield self.groups[start:end].tobytes()
-        yield np.fromiter(map(len, keys), np.int64, len(keys)).tobytes()
+        yield lengths(keys).tobytes()
         yield b"".join(keys)
 
     def repeated(self) -> Iterator[bytes]:
@@ -189,8 +190,3 @@ class _Rows:
 
 def _hashed(values: list[bytes]) -> Int64:
     return np.fromiter(map(hash, values), np.int64, len(values))
-
-
-def _cut(joined: bytes, lengths: Int64) -> list[bytes]:
-    ends = np.cumsum(lengths).tolist()
-    return [joined[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from idemctl.domain.sweeps import Suspects
+from idemctl.state.texts import cut, lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Self
 
+    from numpy.typing import NDArray
+
     from idemctl.state.folder import StateFolder
+
+    Int64 = NDArray[np.int64]
 
 _MOST = 2_000_000
 """Suspects that are kept: a few hundred megabytes at most."""
@@ -23,16 +28,18 @@ _HEAD = struct.Struct("<qqq")
 
 
 class SuspectsFile:
-    """Takes suspects in portions, and gives them back in the same ones.
+    """Takes suspects in portions, and gives each back once.
 
-    What comes after the last that it has room for is counted and not kept.
+    A sweep may meet a record twice, and two sweeps may meet the same. What comes after the last
+    that there is room for is counted and not kept.
     """
 
     def __init__(self, folder: StateFolder, *, most: int = _MOST) -> None:
         self._folder = folder
         self._file: BinaryIO = folder.scratch()
         self._room = most
-        self.dropped_count = 0
+        self._lost_count = 0
+        self._hashes: list[Int64] = []
 
     def __enter__(self) -> Self:
         return self
@@ -53,18 +60,19 @@ class SuspectsFile:
             ConfigError: the folder cannot be written.
         """
         if len(some) > self._room:
-            self.dropped_count += len(some) - self._room
+            self._lost_count += len(some) - self._room
             some = some.take(np.arange(self._room))
         self._room -= len(some)
         if not len(some):
             return
+        self._hashes.append(_hashed(some))
         keys, scopes = b"".join(some.keys), b"".join(some.scopes)
         parts = (
             _HEAD.pack(len(some), len(keys), len(scopes)),
             some.difference.tobytes(),
             some.versions.tobytes(),
-            _lengths(some.keys).tobytes(),
-            _lengths(some.scopes).tobytes(),
+            lengths(some.keys).tobytes(),
+            lengths(some.scopes).tobytes(),
             keys,
             scopes,
         )
@@ -74,27 +82,45 @@ class SuspectsFile:
         except OSError as error:
             raise self._folder.unusable(error) from None
 
+    @property
+    def count(self) -> int:
+        """How many there are; among those that were not kept, the same one may be twice."""
+        return int(np.count_nonzero(self._firsts())) + self._lost_count
+
     def portions(self) -> Iterator[Suspects]:
         """Give back what was kept, from the start."""
+        firsts = self._firsts()
+        at = 0
         self._file.seek(0)
         while head := self._file.read(_HEAD.size):
             count, key_bytes, scope_bytes = _HEAD.unpack(head)
             difference = np.frombuffer(self._file.read(count), np.uint8)
             versions = np.frombuffer(self._file.read(8 * count), np.uint64)
-            key_lengths = np.frombuffer(self._file.read(8 * count), np.int64)
-            scope_lengths = np.frombuffer(self._file.read(8 * count), np.int64)
-            yield Suspects(
-                keys=_cut(self._file.read(key_bytes), key_lengths),
-                scopes=_cut(self._file.read(scope_bytes), scope_lengths),
+            of_keys = np.frombuffer(self._file.read(8 * count), np.int64)
+            of_scopes = np.frombuffer(self._file.read(8 * count), np.int64)
+            whole = Suspects(
+                keys=cut(self._file.read(key_bytes), of_keys),
+                scopes=cut(self._file.read(scope_bytes), of_scopes),
                 difference=difference,
                 versions=versions,
             )
+            fresh = np.flatnonzero(firsts[at : at + count])
+            at += count
+            if len(fresh):
+                yield whole if len(fresh) == count else whole.take(fresh)
+
+    def _firsts(self) -> NDArray[np.bool_]:
+        """Say of each that was kept whether it is the first of its kind.
+
+        By hashes of 64 bits that no stranger can foresee: in one of ten million runs with as
+        many suspects as there is room for, one is taken for another.
+        """
+        hashes = np.concatenate(self._hashes or [np.zeros(0, np.int64)])
+        firsts = np.zeros(len(hashes), np.bool_)
+        firsts[np.unique(hashes, return_index=True)[1]] = True
+        return firsts
 
 
-def _lengths(texts: Sequence[bytes]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.fromiter(map(len, texts), np.int64, len(texts))
-
-
-def _cut(joined: bytes, lengths: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[bytes]:
-    ends = np.cumsum(lengths).tolist()
-    return [joined[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+def _hashed(some: Suspects) -> Int64:
+    columns = some.keys, some.scopes, some.difference.tolist(), some.versions.tolist()
+    return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, len(some))

@@ -1,9 +1,8 @@
 """Sweeps over a pair: both ways, in columns, on nothing but the ports.
 
-From Postgres: which records does Redis owe, and has it what it owes? From Redis: what does
-it hold that Postgres does not know, or that nobody expects there any more? Each record is
-judged in one of both sweeps. Nothing that a sweep sees is true for sure: the application
-writes meanwhile. `look_again` tells what stands still.
+From Postgres: what does Redis owe and has not, or has under another's name? From Redis: what
+does it hold that Postgres does not know, or says otherwise? Nothing that a sweep sees is true
+for sure: the application writes meanwhile. `look_again` tells what stands still.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.domain.differences import Difference, compare, expected_until, latest_end
+from idemctl.domain.differences import Difference, are_anothers, compare, expected_until
 from idemctl.domain.instants import MISSING, to_micros
-from idemctl.domain.records import Status
+from idemctl.domain.records import Flaw, Status
 from idemctl.domain.roll import marks
 from idemctl.domain.sweeps import Suspects, Swept, of_pairs
 from idemctl.stores.answers import WHOLE, Filling
@@ -60,12 +59,12 @@ class OpenPair:
     """About how many rows the table has, where it says."""
 
     def both_ways(self, watch: Watch) -> Generator[Swept]:
-        """Sweep from Postgres, then from Redis; each record is judged in one of both."""
+        """Sweep from Postgres, then from Redis, all that it holds."""
         yield from self.from_postgres(watch=watch)
         yield from self.from_redis(watch=watch)
 
     def call_roll(self, key: bytes, shard: Shard = WHOLE) -> Generator[Swept]:
-        """Sweep from Postgres, then list what Redis has; say by marks what both walks met.
+        """Sweep from Postgres, then list what Redis has; say by marks what is equal, and listed.
 
         Where `Roll` finds no difference, a sweep from Redis would find none that counts.
         """
@@ -84,31 +83,37 @@ class OpenPair:
     def from_postgres(
         self, shard: Shard = WHOLE, *, watch: Watch | None = None, key: bytes | None = None
     ) -> Generator[Swept]:
-        """Compare what Postgres holds with what Redis has of it; mark that with a key."""
+        """Look for what Redis owes and has not; with a key, mark what is equal.
+
+        What differs is found from Redis, with the rest of what is there; but what cannot be
+        told there to belong to a row is told here.
+        """
         asked: deque[_Asked] = deque()
         started = time.perf_counter()
         for found in self.redis.look_up(self._owed(shard, asked, watch)):
             sent = asked.popleft()
-            ends = sent.until[found.at]
-            differences = compare(sent.rows.take(found.at), found.batch, ends)
+            rows = sent.rows.take(found.at)
+            differences = compare(rows, found.batch, sent.until[found.at], self.terms)
+            equal = found.at[differences == Difference.EQUAL]
+            told = (differences == Difference.MALFORMED) | are_anothers(rows, found.batch)
             seen = np.full(len(sent.rows), Difference.MISSING, np.uint8)
-            seen[found.at] = differences
+            seen[found.at] = np.where(told, differences, Difference.EQUAL)
             versions = of_pairs(len(seen), (sent.rows, _all(sent.rows)), (found.batch, found.at))
             yield Swept(
                 part="postgres",
                 took=timedelta(seconds=time.perf_counter() - started),
                 units=max(sent.scanned, 1),
                 postgres_scanned=sent.scanned,
-                equal=int(np.count_nonzero(seen == Difference.EQUAL)),
+                equal=len(equal),
                 suspects=_suspects(sent.rows, seen, versions),
-                judged=None if key is None else self._marks(sent.rows.take(found.at), key),
+                judged=None if key is None else self._marks(sent.rows.take(equal), key),
             )
             started = time.perf_counter()
 
     def from_redis(
         self, shard: Shard = WHOLE, *, watch: Watch | None = None, among: Uneven | None = None
     ) -> Generator[Swept]:
-        """Look for what Redis holds and Postgres does not know, or no longer expects there.
+        """Look for what Redis holds and Postgres does not know, or says otherwise.
 
         With `among`, only names are looked at of which a roll call told.
         """
@@ -120,18 +125,19 @@ class OpenPair:
         for found in self.postgres.look_up(_held(batches, asked, watch)):
             sent = asked.popleft()
             until = expected_until(found.batch, self.terms, self.clock.now())
-            ends = latest_end(found.batch, until, self.terms)
-            differences = compare(found.batch, sent.rows.take(found.at), ends)
-            # Who is owed was compared on the way from Postgres.
-            differences[until != MISSING] = Difference.EQUAL
-            seen = np.full(len(sent.rows), Difference.ORPHAN, np.uint8)
-            seen[found.at] = differences
+            known = sent.rows.take(found.at)
+            # What cannot be read may be anybody's: it is nobody's orphan.
+            lost = sent.rows.status == Status.MALFORMED
+            seen = np.where(lost, Difference.EQUAL, Difference.ORPHAN).astype(np.uint8)
+            seen[found.at] = compare(found.batch, known, until, self.terms)
+            lost[found.at] = False
             versions = of_pairs(len(seen), (found.batch, found.at), (sent.rows, _all(sent.rows)))
             yield Swept(
                 part="redis",
                 took=timedelta(seconds=time.perf_counter() - started),
                 units=max(sent.scanned, 1),
                 redis_scanned=sent.scanned,
+                unreadable=sent.nameless + int(np.count_nonzero(lost)),
                 suspects=_suspects(sent.rows, seen, versions),
             )
             started = time.perf_counter()
@@ -147,8 +153,8 @@ class OpenPair:
         seen[ours.at[until != MISSING]] = Difference.MISSING
         seen[theirs.at] = Difference.ORPHAN
         both, left, right = np.intersect1d(ours.at, theirs.at, return_indices=True)
-        ends = latest_end(ours.batch, until, self.terms)[left]
-        seen[both] = compare(ours.batch.take(left), theirs.batch.take(right), ends)
+        twins = ours.batch.take(left), theirs.batch.take(right)
+        seen[both] = compare(*twins, until[left], self.terms)
         versions = of_pairs(count, (ours.batch, ours.at), (theirs.batch, theirs.at))
         return Suspects(
             keys=suspects.keys, scopes=suspects.scopes, difference=seen, versions=versions
@@ -230,7 +236,7 @@ class OpenPair:
             until = expected_until(batch, self.terms, self.clock.now())
             owed = np.flatnonzero(until != MISSING)
             rows = batch.take(owed)
-            yield from _requests(rows, until[owed], len(batch), asked)
+            yield from _requests(rows, asked, until=until[owed], scanned=len(batch))
 
     def _marks(self, rows: Batch, key: bytes) -> NDArray[np.uint64]:
         names = self.redis.names_of((rows.keys, rows.scopes))
@@ -244,25 +250,30 @@ class _Asked:
     rows: Batch
     until: NDArray[np.int64]
     scanned: int
+    nameless: int
+    """Records for which there was nothing to ask: their names say no key."""
 
 
 def _held(batches: Iterator[Batch], asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
     for batch in batches:
         if watch is not None:
             watch("redis", batch)
-        # What is malformed may have another key than its name says.
-        rows = batch.take(np.flatnonzero(batch.status != Status.MALFORMED))
-        yield from _requests(rows, np.full(len(rows), MISSING, np.int64), len(batch), asked)
+        named = np.flatnonzero(batch.flaw != Flaw.FOREIGN_NAME)
+        rows = batch if len(named) == len(batch) else batch.take(named)
+        until = np.full(len(rows), MISSING, np.int64)
+        nameless = len(batch) - len(rows)
+        yield from _requests(rows, asked, until=until, scanned=len(batch), nameless=nameless)
 
 
 def _requests(
-    rows: Batch, until: NDArray[np.int64], scanned: int, asked: deque[_Asked]
+    rows: Batch, asked: deque[_Asked], *, until: NDArray[np.int64], scanned: int, nameless: int = 0
 ) -> Iterator[Wanted]:
     """Ask in portions, and remember what was asked; what was scanned is told with the first."""
     for start in range(0, max(len(rows), 1), _AT_ONCE):
         some = np.arange(start, min(start + _AT_ONCE, len(rows)))
         part = rows if len(some) == len(rows) else rows.take(some)
-        asked.append(_Asked(rows=part, until=until[some], scanned=0 if start else scanned))
+        asked.append(_Asked(rows=part, until=until[some], scanned=scanned, nameless=nameless))
+        scanned = nameless = 0
         yield part.keys, part.scopes
 
 

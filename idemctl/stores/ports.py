@@ -85,8 +85,8 @@ class LooksUp(Protocol):
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """Answer one request after another; the next may be taken before the last is answered.
 
-        A key that no record of this store can have is not found. A record whose own key is
-        another one than the name under which it was found says so in its batch.
+        A key that no record of this store can have is not found. Where two keys have one
+        name, a record that says that it is the other one's does so in its batch.
 
         Raises:
             Unsupported: the layout does not say under which name a key lies.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idemctl.domain.differences import SKEW, Difference, _precedes, compare
+from idemctl.domain.differences import SKEW, Difference, Terms, _precedes, compare
 from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Status
 from tests.domain.batches import at, batch
@@ -26,6 +26,8 @@ TWIN = {
     "response_status": 201,
     "key_expires_at": UNTIL,
 }
+LEASED = {"status": CLAIM, "lease_until": at(60)}
+PROMISED = {"expires_at": UNTIL}
 UNVERSIONED = {"fence": MISSING, "epoch": MISSING}
 EQUAL, STALE, DIVERGENT = Difference.EQUAL, Difference.STALE, Difference.DIVERGENT
 LEAKED, TTL_DIFFERS = Difference.LEAKED, Difference.TTL_DIFFERS
@@ -42,7 +44,21 @@ TWINS: list[tuple[str, dict[str, Any], dict[str, Any], Difference]] = [
      {}, STALE),
     ("a newer fence in Redis", {}, {"fence": 6}, DIVERGENT),
     ("a newer fence in Redis at work", {}, {"fence": 6, "status": CLAIM}, DIVERGENT),
-    ("a newer epoch", {"epoch": 2, "fence": 1, "status": CLAIM}, {"fence": 9}, STALE),
+    ("a newer epoch", {"epoch": 2, "fence": 1}, {"fence": 9}, STALE),
+    ("a newer epoch, both at work", {"epoch": 2, "status": CLAIM}, {"status": CLAIM}, STALE),
+    ("executed again", {"epoch": 2, "status": CLAIM}, {}, DIVERGENT),
+    ("executed again after a failure", {"epoch": 2, "fence": 1, "status": CLAIM},
+     {"fence": 9, "status": Status.FAILED}, DIVERGENT),
+    ("executed again, presence only", {"epoch": 2, "status": CLAIM}, {"status": Status.UNKNOWN},
+     STALE),
+    ("a lease renewed", LEASED, LEASED | {"lease_until": at(57.9)}, STALE),
+    ("a lease renewed, within the skew", LEASED, LEASED | {"lease_until": at(58)}, EQUAL),
+    ("a lease renewed in Redis only", LEASED, LEASED | {"lease_until": at(62.1)}, DIVERGENT),
+    ("a newer fence with a shorter lease", LEASED | {"fence": 6},
+     LEASED | {"lease_until": at(90)}, STALE),
+    ("no lease in Redis", LEASED, LEASED | {"lease_until": MISSING}, EQUAL),
+    ("no lease in Postgres", LEASED | {"lease_until": MISSING}, LEASED, EQUAL),
+    ("a lease left in one that ended", {"lease_until": at(60)}, {"lease_until": at(5)}, EQUAL),
     ("an older epoch", {"fence": 9}, {"epoch": 2, "fence": 1, "status": CLAIM}, DIVERGENT),
     ("no epoch in Redis", {"fence": 6}, {"epoch": MISSING}, STALE),
     ("no epoch in Postgres", {"epoch": MISSING}, {"fence": 6}, DIVERGENT),
@@ -54,6 +70,9 @@ TWINS: list[tuple[str, dict[str, Any], dict[str, Any], Difference]] = [
     ("another request, no versions", UNVERSIONED, UNVERSIONED | {"fingerprints": b"g"}, DIVERGENT),
     ("no fingerprint in Redis", {}, {"fingerprints": b""}, EQUAL),
     ("no fingerprint in Postgres", {"fingerprints": b""}, {}, EQUAL),
+    ("another endpoint", {"endpoints": b"a"}, {"endpoints": b"b"}, DIVERGENT),
+    ("another endpoint, older", {"endpoints": b"a", "fence": 6}, {"endpoints": b"b"}, STALE),
+    ("no endpoint in Redis", {"endpoints": b"a"}, {}, EQUAL),
     ("another response", {}, {"response_status": 402}, DIVERGENT),
     ("no response in Redis", {}, {"response_status": MISSING}, EQUAL),
     ("no response in Postgres", {"response_status": MISSING}, {}, EQUAL),
@@ -69,16 +88,26 @@ TWINS: list[tuple[str, dict[str, Any], dict[str, Any], Difference]] = [
     ("ends late, by the skew", {}, {"key_expires_at": at(LATEST)}, EQUAL),
     ("ends later", {}, {"key_expires_at": at(LATEST + MICROSECOND)}, TTL_DIFFERS),
     ("ends in no time", {}, {"key_expires_at": FOREVER}, TTL_DIFFERS),
+    ("stores a later end", PROMISED, {"expires_at": at(LATEST + MICROSECOND)}, TTL_DIFFERS),
+    ("stores a later end, by the skew", PROMISED, {"expires_at": at(LATEST)}, EQUAL),
+    ("stores an end in no time", PROMISED, {"expires_at": FOREVER}, TTL_DIFFERS),
+    ("stores an earlier end", PROMISED, {"expires_at": at(5)}, EQUAL),
+    ("stores no end", PROMISED, {"expires_at": MISSING}, EQUAL),
+    ("stores an end, none in Postgres", {}, {"expires_at": FOREVER}, EQUAL),
+    ("stores a later end at work", PROMISED | {"status": CLAIM},
+     {"status": CLAIM, "expires_at": FOREVER}, EQUAL),
     ("older, ends later", {"fence": 6}, {"key_expires_at": FOREVER}, STALE),
     ("malformed row", {"status": Status.MALFORMED, "fence": 6}, {}, MALFORMED),
     ("malformed twin", {}, {"status": Status.MALFORMED, "key_expires_at": MISSING}, MALFORMED),
     ("another key", {}, {"keys": b"j"}, DIVERGENT),
     ("another key, older", {"fence": 6}, {"keys": b"j"}, DIVERGENT),
+    ("another scope", {"scopes": b"s"}, {"scopes": b"t"}, DIVERGENT),
+    ("no scope in Postgres", {}, {"scopes": b"t"}, EQUAL),
 ]  # fmt: skip
 
 
 def compared(ours: dict[str, Any], theirs: dict[str, Any], until: int = UNTIL) -> Difference:
-    (found,) = compare(batch(ours), batch(theirs), np.array([until], np.int64))
+    (found,) = compare(batch(ours), batch(theirs), np.array([until], np.int64), Terms())
     return Difference(found)
 
 
@@ -96,10 +125,23 @@ def test_where_redis_owes_nothing_any_ttl_is_as_good_as_another_but_none_is_a_le
     assert compared(TWIN, TWIN | {"key_expires_at": MISSING}, MISSING) is LEAKED
 
 
+def test_what_redis_owes_no_more_must_not_outlive_its_promise() -> None:
+    ours = TWIN | {"expires_at": at(-100)}
+    assert compared(ours, TWIN | {"key_expires_at": at(-98)}, MISSING) is EQUAL
+    assert compared(ours, TWIN | {"key_expires_at": at(-97)}, MISSING) is TTL_DIFFERS
+
+
+@pytest.mark.parametrize(("ends", "expected"), [(60, EQUAL), (1002, EQUAL), (1003, TTL_DIFFERS)])
+def test_a_claim_may_stay_as_long_as_its_result_would(ends: int, expected: Difference) -> None:
+    """Many applications write both with one TTL."""
+    ours = TWIN | LEASED | PROMISED
+    assert compared(ours, ours | {"key_expires_at": at(ends)}, at(60)) is expected
+
+
 def test_twins_are_compared_row_by_row() -> None:
     ours = batch(*(TWIN | row[1] for row in TWINS))
     theirs = batch(*(TWIN | row[2] for row in TWINS))
-    found = compare(ours, theirs, np.full(len(TWINS), UNTIL, np.int64))
+    found = compare(ours, theirs, np.full(len(TWINS), UNTIL, np.int64), Terms())
     assert [Difference(one) for one in found] == [row[3] for row in TWINS]
     assert set(found.tolist()) == set(Difference) - {Difference.MISSING, Difference.ORPHAN}
 
@@ -112,6 +154,7 @@ twins = st.fixed_dictionaries(
         "epoch": small,
         "fingerprints": st.sampled_from([b"", b"f", b"g"]),
         "response_status": st.sampled_from([MISSING, 200, 402]),
+        "lease_until": st.sampled_from([MISSING, at(1), at(60), FOREVER]),
         "key_expires_at": st.integers(at(-86_400), at(86_400)),
     }
 )

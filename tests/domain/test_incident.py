@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -190,6 +191,30 @@ def test_one_sign_alone_calls_an_eviction_or_an_old_flush_a_flush() -> None:
     old = next(case for case in CASES if case.name == "a flush of long ago").evidence
     assert old.account.flush_calls
     assert old.verdict is Verdict.NORMAL
+
+
+@pytest.mark.parametrize(
+    ("missing", "changes", "expected"),
+    [
+        (1000, {"key_count": 7}, True),
+        (999, {"key_count": 7}, False),
+        (0, {"key_count": 7}, False),
+        # A server that is empty, or says nothing, may have lost everything.
+        (1000, {"key_count": 0}, False),
+        (1000, {}, False),
+        (1000, {"key_count": 7, "flush_calls": 1}, False),
+        (1000, {"key_count": 7, "uptime": MINUTE}, False),
+    ],
+)
+def test_nothing_found_beside_keys_of_others_is_no_loss_unless_the_server_tells_of_one(
+    missing: int, changes: dict[str, Any], expected: bool
+) -> None:
+    account = replace(QUIET, **changes)
+    border = Border(lost_after=NOW - 10 * MINUTE, lost_before=None) if missing else None
+    evidence = Case(
+        name="void", missing=missing, border=border, account=account, verdict=Verdict.NORMAL
+    ).evidence
+    assert evidence.is_unexplained_void is expected
 
 
 def test_facts_are_flat_and_say_none_where_nothing_is_known() -> None:

@@ -82,20 +82,20 @@ RESULTS = [
     _owed("redis ends after it", result(), SOON + 1, redis_ttl=101 + SOON),
 ]
 CLAIMS = [
-    _owed("lease within the promise", claim(at(60)), 1000),
-    _owed("lease within redis's ttl", claim(at(60)), 400, redis_ttl=500),
+    _owed("lease within the promise", claim(at(60)), 60),
+    _owed("lease within redis's ttl", claim(at(60)), 60, redis_ttl=500),
     _owed("lease outlives redis's ttl", claim(at(60)), 60, redis_ttl=120),
     _owed("lease outlives both", claim(at(2000)), 2000, redis_ttl=120),
     _owed("lease outlives the expiry", claim(at(60), expires_at=at(-5)), 60, redis_ttl=500),
     _owed("older than redis's ttl, leased", claim(at(60)), 60, redis_ttl=10),
     _owed("lease over", claim(at(-1)), None, redis_ttl=500),
     _owed("lease ends at the margin", claim(at(SOON)), None),
-    _owed("lease ends after it", claim(at(SOON + 1)), 1000),
+    _owed("lease ends after it", claim(at(SOON + 1)), SOON + 1),
     _owed("no lease", claim(MISSING), None),
     _owed("infinite lease", claim(FOREVER), None, redis_ttl=500),
     _owed("lease beyond what counts", claim(FOREVER - 1), None, redis_ttl=500),
-    _owed("no expiry, leased", claim(at(60), expires_at=MISSING), 400, redis_ttl=500),
-    _owed("nothing ends it", claim(at(60), expires_at=MISSING), None),
+    _owed("no expiry, leased", claim(at(60), expires_at=MISSING), 60, redis_ttl=500),
+    _owed("nothing else ends it", claim(at(60), expires_at=MISSING), 60),
 ]
 WITHOUT_STORED_EXPIRY = [
     _owed("store's ttl", result(expires_at=MISSING), 3400, ttl=HOUR, **COUNTED),
@@ -170,7 +170,7 @@ def test_what_is_owed_ends_and_not_soon_and_no_lock_dies_early(
     for row, end in zip(some, until.tolist(), strict=True):
         assert end == MISSING or at(SOON) < end < FOREVER
         if end != MISSING and row["status"] == CLAIM:
-            assert at(SOON) < row["lease_until"] <= end
+            assert end == row["lease_until"]
 
 
 @given(st.lists(rows, min_size=1), all_terms)

@@ -174,8 +174,8 @@ def test_the_value_tells_a_colon_in_a_key_from_a_scope() -> None:
 
 def test_a_value_that_belongs_under_another_name_says_nothing_of_this_one() -> None:
     copied = msgspec.json.encode({"status": "completed", "key": "other", "scope": ""})
-    assert read(b"mine", copied) == (b"mine", b"", 0)
-    assert read(b"acme:mine", copied) == (b"mine", b"acme", 0)
+    assert read(b"mine", copied) == (b"mine", b"", Flaw.MISNAMED)
+    assert read(b"acme:mine", copied) == (b"mine", b"acme", Flaw.MISNAMED)
 
 
 def test_an_empty_key_is_no_name_of_the_reference() -> None:

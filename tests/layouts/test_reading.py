@@ -198,3 +198,32 @@ def test_no_key_and_no_value_of_a_stranger_is_an_error(
         assert len(batch) == len(pairs)
         for row in range(len(batch)):
             batch.record(row)
+
+
+PLAIN = msgspec.json.encode(
+    dict.fromkeys(
+        (
+            "key", "scope", "endpoint", "fingerprint", "lease_until", "fence", "epoch",
+            "response_status", "created_at", "completed_at", "expires_at",
+        )
+    )
+    | {"status": "completed"}
+)  # fmt: skip
+ODD = {
+    "a number beyond all": PLAIN[:-1] + b', "x": 1e400}',
+    "cut off": PLAIN[:-1],
+    "a member less": value(),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_record_is_read_the_same_whatever_lies_beside_it(name: str) -> None:
+    odd = (b"odd", ODD[name])
+    alone = read("reference", odd)
+    beside: list[list[bytes | Flaw]] = [[PLAIN] * 9, [b"[]"], [Flaw.TOO_LONG], [PLAIN, b"\xff"] * 5]
+    for others in beside:
+        pairs = [(b"k%d" % at, other) for at, other in enumerate(others)]
+        among = read("reference", *pairs, odd, *pairs)
+        assert among.record(len(pairs)) == alone.record(0)
+        # And so are they.
+        assert among.record(0) == read("reference", pairs[0]).record(0)

@@ -125,7 +125,8 @@ def test_what_was_written_is_read_back_as_the_record(some: list[dict[str, Any]])
     for name in INSTANTS:
         # The twin's unit is the millisecond, and what is infinite has no number.
         micros = getattr(ours, name)
-        kept = np.where((micros == MISSING) | (micros == FOREVER), MISSING, micros // 1000 * 1000)
+        rounded = -(-micros // 1000) if name == "lease_until" else micros // 1000
+        kept = np.where((micros == MISSING) | (micros == FOREVER), MISSING, rounded * 1000)
         assert getattr(theirs, name).tolist() == kept.tolist()
     assert theirs.flaw.tolist() == [Flaw.NONE] * len(some)
 
@@ -155,23 +156,27 @@ def test_what_is_null_is_null_and_no_member_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("micros", "number"),
+    ("micros", "number", "lease"),
     [
-        (MISSING, None),
-        (FOREVER, None),
-        (at(1), at(1) // 1000),
-        # An instant is rounded down, also before 1970.
-        (1_999, 1),
-        (-1, -1),
-        (0, 0),
-        (LONG_PAST, LONG_PAST // 1000),
+        (MISSING, None, None),
+        (FOREVER, None, None),
+        (at(1), at(1) // 1000, at(1) // 1000),
+        # An instant is rounded down, also before 1970; a lease up.
+        (1_001, 1, 2),
+        (1_999, 1, 2),
+        (-1, -1, 0),
+        (0, 0, 0),
+        (LONG_PAST, LONG_PAST // 1000, LONG_PAST // 1000),
     ],
 )
-def test_an_instant_is_a_number_of_milliseconds(micros: int, number: int | None) -> None:
+def test_an_instant_is_a_number_of_milliseconds(
+    micros: int, number: int | None, lease: int | None
+) -> None:
     (value,) = write([{"key": "k", **dict.fromkeys(INSTANTS, micros)}])
     document = msgspec.json.decode(value)
-    names = ("lease_until", "created_at", "completed_at", "expires_at")
-    assert [document[name] for name in names] == [number] * 4
+    names = ("created_at", "completed_at", "expires_at")
+    assert [document[name] for name in names] == [number] * 3
+    assert document["lease_until"] == lease
 
 
 @pytest.mark.parametrize(
@@ -181,6 +186,12 @@ def test_an_instant_is_a_number_of_milliseconds(micros: int, number: int | None)
 def test_an_instant_is_written_in_the_twin_s_unit(unit: Unit, number: int) -> None:
     only = Transcript(members=(Member(name="at", source=Instant("expires_at")),), unit=unit)
     assert written(only, batch({"expires_at": 7_000_999}), {}) == [b'{"at":%d}' % number]
+
+
+def test_a_lease_in_seconds_is_never_shorter_than_the_row_s() -> None:
+    lease = Member(name="at", source=Instant("lease_until"))
+    only = Transcript(members=(lease,), unit=Unit.SECONDS)
+    assert written(only, batch({"lease_until": 7_000_001}), {}) == [b'{"at":8}']
 
 
 def test_json_of_the_row_is_json_in_the_twin() -> None:

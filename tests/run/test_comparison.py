@@ -70,7 +70,8 @@ ONE_OF_EACH = Twins(
         twin(b"malformed", status=Status.MALFORMED, flaw=Flaw.UNREADABLE),
         twin(b"over, and stale"),
         # What cannot be read may be anybody's: it is nobody's orphan.
-        twin(b"unreadable", status=Status.MALFORMED, flaw=Flaw.FOREIGN_NAME),
+        twin(b"unreadable", status=Status.MALFORMED, flaw=Flaw.UNREADABLE),
+        twin(b"nameless", status=Status.MALFORMED, flaw=Flaw.FOREIGN_NAME),
     ),
 )
 
@@ -88,11 +89,11 @@ def test_a_difference_that_stands_counts_once(tmp_path: Path) -> None:
     }
     assert found.kept[Difference.ORPHAN] == [(b"orphan", b"s")]
     assert found.counts.total() == 8
-    assert found.counts == found.totals.seen
     assert (found.moving_count, found.unproven_count) == (0, 0)
     assert found.is_whole
     totals = found.totals
-    assert (totals.postgres_scanned, totals.redis_scanned, totals.equal) == (10, 9, 1)
+    assert (totals.postgres_scanned, totals.redis_scanned, totals.equal) == (10, 10, 1)
+    assert totals.unreadable == 2
 
 
 def test_a_pair_without_a_difference_is_not_looked_at_again(tmp_path: Path) -> None:
@@ -124,6 +125,54 @@ def test_what_is_owed_no_more_is_looked_at_from_redis(tmp_path: Path) -> None:
         Side(twin(b"equal"), twin(b"over", key_expires_at=MISSING)),
     )
     assert keys_of(compared(tmp_path, twins)) == {Difference.LEAKED: [b"over"]}
+
+
+BOTH_WAYS = pytest.mark.parametrize(
+    "more", [{}, {"watch": lambda *_: None}], ids=["by-roll", "both-ways"]
+)
+
+
+@BOTH_WAYS
+def test_what_a_scan_of_postgres_passes_by_is_found_from_redis(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    twins = Twins(
+        Side(record(b"still"), record(b"moves")),
+        Side(twin(b"still"), twin(b"moves", key_expires_at=MISSING)),
+    )
+    twins.postgres.passed_by = {b"moves"}
+    found = compared(tmp_path, twins, **more)
+    assert keys_of(found) == {Difference.LEAKED: [b"moves"]}
+
+
+@BOTH_WAYS
+def test_what_is_lost_after_it_was_compared_is_missing(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    keys = [b"key-%d" % number for number in range(50)]
+    twins = Twins(
+        Side(*map(record, keys), record(b"missing")), Side(*map(twin, keys), twin(b"orphan"))
+    )
+    twins.redis.before_listing = twins.redis.rows.clear
+    found = compared(tmp_path, twins, **more)
+    assert found.counts == {Difference.MISSING: 51}
+    assert (found.totals.equal, found.totals.postgres_scanned) == (0, 51)
+    assert (found.moving_count, found.unproven_count) == (0, 0)
+    assert found.is_whole
+
+
+def test_a_few_that_end_meanwhile_are_no_reason_to_look_again(tmp_path: Path) -> None:
+    keys = [b"key-%d" % number for number in range(200)]
+    twins = Twins(Side(*map(record, keys)), Side(*map(twin, keys)))
+    over = {"expires_at": at(-1)}
+
+    def end() -> None:
+        twins.redis.rows.pop((b"key-7", b""), None)
+        twins.postgres.put(record(b"key-7", **over))
+
+    twins.redis.before_listing = end
+    found = compared(tmp_path, twins)
+    assert (found.counts.total(), found.totals.equal, twins.postgres.scan_count) == (0, 200, 1)
 
 
 # What moves.
@@ -236,7 +285,8 @@ def test_an_orphan_whose_key_is_no_text_is_counted_as_such(tmp_path: Path) -> No
 def test_a_watch_sees_every_batch_of_both_sides(tmp_path: Path) -> None:
     seen: list[tuple[str, int]] = []
     compared(tmp_path, ONE_OF_EACH, watch=lambda side, batch: seen.append((side, len(batch))))
-    assert seen == [*[("postgres", size) for size in (3, 3, 3, 1)], *[("redis", 3)] * 3]
+    sizes = (3, 3, 3, 1)
+    assert seen == [(side, size) for side in ("postgres", "redis") for size in sizes]
 
 
 # What cannot be proven.

@@ -53,6 +53,9 @@ class Side:
         self.scan_count = 0
         self.batch_size = 3
         self.fails_after: Exception | None = None
+        self.passed_by: set[bytes] = set()
+        """Keys whose rows move while a scan runs, from where it comes to where it was."""
+        self.before_listing: Callable[[], object] = lambda: None
 
     def put(self, *rows: Row) -> None:
         self.rows |= {(row["keys"], row.get("scopes", b"")): row for row in rows}
@@ -64,7 +67,8 @@ class Side:
         """See `Scans.scan`."""
         assert shard == WHOLE
         self.scan_count += 1
-        rows = list(self.rows.values())
+        self.before_listing()
+        rows = [row for row in self.rows.values() if row["keys"] not in self.passed_by]
         for start in range(0, len(rows), self.batch_size):
             yield batch(*rows[start : start + self.batch_size])
         if self.fails_after is not None:
@@ -85,6 +89,7 @@ class Side:
     def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
         """See `Names.names`."""
         assert shard == WHOLE
+        self.before_listing()
         names = [scope + b"/" + key for key, scope in self.rows]
         for start in range(0, len(names), self.batch_size):
             yield names[start : start + self.batch_size]

@@ -448,8 +448,14 @@ def test_twins_say_what_their_rows_say_and_expire_to_the_millisecond(healthy: Wo
         "SELECT scope, idempotency_key, endpoint, client, fingerprint, status, fence, epoch, "
         "response_status, response_headers, response_body, "
         + ", ".join(
-            f"floor(extract(epoch FROM {at}) * 1000)::bigint"
-            for at in ("lease_until", "created_at", "completed_at", "expires_at", REDIS_UNTIL)
+            f"{rounded}(extract(epoch FROM {at}) * 1000)::bigint"
+            for rounded, at in (
+                ("ceil", "lease_until"),
+                ("floor", "created_at"),
+                ("floor", "completed_at"),
+                ("floor", "expires_at"),
+                ("floor", REDIS_UNTIL),
+            )
         )
         + " FROM processed_events"
     )

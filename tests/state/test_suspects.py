@@ -49,6 +49,16 @@ def told(some: Suspects) -> list[Row]:
     return list(zip(*columns, strict=True))
 
 
+def once(portions: list[list[Row]]) -> list[list[Row]]:
+    """Leave out what came before, and portions of which nothing is left."""
+    seen: set[Row] = set()
+    kept = []
+    for portion in portions:
+        kept.append([row for row in dict.fromkeys(portion) if row not in seen])
+        seen.update(portion)
+    return [portion for portion in kept if portion]
+
+
 def many(count: int) -> list[Row]:
     return [(b"key-%d" % number, b"", 1, number) for number in range(count)]
 
@@ -61,10 +71,10 @@ def test_what_was_taken_comes_back_exactly_and_as_often_as_it_is_asked_for(
     with SuspectsFile(StateFolder(tmp_path)) as file:
         for portion in portions:
             file.add(suspects(portion))
-        kept = [portion for portion in portions if portion]
+        kept = once(portions)
         assert [told(portion) for portion in file.portions()] == kept
         assert [told(portion) for portion in file.portions()] == kept
-        assert file.dropped_count == 0
+        assert file.count == sum(map(len, kept))
 
 
 def test_a_key_of_a_megabyte_and_an_empty_one_come_back(tmp_path: Path) -> None:
@@ -84,8 +94,23 @@ def test_what_there_is_no_room_for_is_counted_and_not_kept(
             file.add(suspects(portion))
         given_in = [row for portion in portions for row in portion]
         kept = [row for portion in file.portions() for row in told(portion)]
-        assert kept == given_in[:most]
-        assert file.dropped_count == max(0, len(given_in) - most)
+        assert kept == list(dict.fromkeys(given_in[:most]))
+        assert file.count == len(kept) + max(0, len(given_in) - most)
+
+
+def test_what_was_seen_twice_comes_back_once_and_what_moved_comes_back_each_time(
+    tmp_path: Path,
+) -> None:
+    first, second = [(b"k", b"", 1, 7), (b"k", b"s", 1, 7)], [(b"k", b"", 1, 7), (b"k", b"", 1, 8)]
+    with SuspectsFile(StateFolder(tmp_path)) as file:
+        for portion in (first, second, first, [(b"k", b"", 2, 7)]):
+            file.add(suspects(portion))
+        assert [told(portion) for portion in file.portions()] == [
+            first,
+            [(b"k", b"", 1, 8)],
+            [(b"k", b"", 2, 7)],
+        ]
+        assert file.count == 4
 
 
 def test_a_file_without_suspects_gives_back_none(tmp_path: Path) -> None:

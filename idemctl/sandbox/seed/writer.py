@@ -254,8 +254,12 @@ def _name(row: Payment) -> bytes:
 
 
 def _twin_value(row: Payment) -> bytes:
-    """Write what the application writes: the record as JSON, times in milliseconds."""
+    """Write what the application writes: the record as JSON, times in milliseconds.
+
+    A lease is rounded up: nobody may take it for over while its owner works.
+    """
     headers = row.response_headers
+    lease = None if row.lease_until is None else -(-row.lease_until // 1000)
     return msgspec.json.encode(
         {
             "key": row.idempotency_key,
@@ -264,7 +268,7 @@ def _twin_value(row: Payment) -> bytes:
             "client": row.client,
             "fingerprint": row.fingerprint,
             "status": row.status,
-            "lease_until": _milliseconds(row.lease_until),
+            "lease_until": lease,
             "fence": row.fence,
             "epoch": row.epoch,
             "response_status": row.response_status,

@@ -29,11 +29,13 @@ def read_account(lane: Lane) -> Account:
     pairs = (line.partition(":") for line in text.splitlines())
     said = {name: value.strip() for name, _, value in pairs}
     uptime = _number(said, "uptime_in_seconds")
+    key_count = lane.tell(b"DBSIZE")
     return Account(
         uptime=None if uptime is None else timedelta(seconds=uptime),
         flush_calls=_flush_calls(said),
         evicted_keys=_number(said, "evicted_keys"),
         loaded_keys=_number(said, "rdb_last_load_keys_loaded"),
+        key_count=key_count if type(key_count) is int else None,
         used_memory=_number(said, "used_memory"),
         maxmemory=_number(said, "maxmemory"),
         is_loading=said.get("loading") == "1",

@@ -119,7 +119,14 @@ def test_a_record_under_the_name_of_another_says_so(
     client.set("idem:k", record(key="k", scope="globex"))
     client.set("idem:other", record(key="mine"))
     found = ask(keyspace(), unscoped(b"a:b", b"k", b"other"))
-    assert identities(found) == {0: (b"b", b"a"), 1: (b"k", b"globex"), 2: (b"mine", b"")}
+    # Two keys have the first name; the others are nobody's but those of another record.
+    assert identities(found) == {0: (b"b", b"a"), 1: (b"k", b""), 2: (b"other", b"")}
+    assert found.batch.flaw.tolist() == [Flaw.NONE, Flaw.MISNAMED, Flaw.MISNAMED]
+    # A scan, which asks for nobody, says the same.
+    scanned = {
+        name: batch.flaw[at] for batch in keyspace().scan() for at, name in enumerate(batch.keys)
+    }
+    assert scanned == {b"b": Flaw.NONE, b"k": Flaw.MISNAMED, b"other": Flaw.MISNAMED}
     # The control: asked for under its own name it is what was asked for.
     assert identities(ask(keyspace(), ([b"b"], [b"a"]))) == {0: (b"b", b"a")}
 
