@@ -150,6 +150,16 @@ def adopt(places: Places, marker: Marker, account: Account) -> Marker:
     return marker
 
 
+def refuse_foreign(places: Places) -> None:
+    """Refuse a folder that holds something and is not ours.
+
+    Raises:
+        Refused: that is so.
+    """
+    if not _is_new(places.root):
+        read_marker(places)
+
+
 @contextlib.contextmanager
 def locked(places: Places, *, account: Account | None = None) -> Iterator[bool]:
     """Hold the folder alone; yield whether it is there. With `account`, it is made first.

@@ -100,8 +100,13 @@ def find(pid_file: Path, *, names: Collection[str], argument: Path) -> psutil.Pr
     return min(found, key=lambda process: process.create_time(), default=None)
 
 
-def stop_inside(folder: Path, *, uid: int, names: Collection[str]) -> tuple[int, int]:
+def stop_inside(
+    folder: Path, *, uid: int, names: Collection[str], parts: Collection[str] | None = None
+) -> tuple[int, int]:
     """End every server process of `folder`; the counts are those that left, and were killed.
+
+    With `parts`, only what works in the folder itself or in one of these parts of it: what lies
+    deeper may be somebody else's.
 
     Who has no parent here is asked, Postgres for its fast mode, and takes its children along:
     a helper of initdb that is asked itself would leave its shared memory behind. What is
@@ -112,7 +117,7 @@ def stop_inside(folder: Path, *, uid: int, names: Collection[str]) -> tuple[int,
     """
     ended: set[psutil.Process] = set()
     killed: set[psutil.Process] = set()
-    while found := _inside(folder, uid=uid, names=names):
+    while found := _inside(folder, uid=uid, names=names, parts=parts):
         children = _children(found)
         for process in set(found) - children:
             _ask(process)
@@ -124,7 +129,9 @@ def stop_inside(folder: Path, *, uid: int, names: Collection[str]) -> tuple[int,
     return len(ended), len(killed)
 
 
-def _inside(folder: Path, *, uid: int, names: Collection[str]) -> list[psutil.Process]:
+def _inside(
+    folder: Path, *, uid: int, names: Collection[str], parts: Collection[str] | None
+) -> list[psutil.Process]:
     """Return the folder's processes, those that work in it or were given a path in it."""
     found = []
     for process in psutil.process_iter():
@@ -132,7 +139,7 @@ def _inside(folder: Path, *, uid: int, names: Collection[str]) -> list[psutil.Pr
             if process.name() not in names or process.uids().real != uid or _is_gone(process):
                 continue
             words = [*process.cmdline()[1:], process.cwd()]
-            if any(_is_below(word, folder) for word in words):
+            if any(_is_in_part(word, folder, parts) for word in words):
                 found.append(process)
     return found
 
@@ -156,6 +163,13 @@ def _ask(process: psutil.Process) -> None:
 def exists(pid: int) -> bool:
     """Whether any process, ours or not, has this number."""
     return psutil.pid_exists(pid)
+
+
+def _is_in_part(word: str, folder: Path, parts: Collection[str] | None) -> bool:
+    if not _is_below(word, folder):
+        return False
+    below = Path(word).relative_to(folder).parts
+    return parts is None or not below or below[0] in parts
 
 
 def _is_below(word: str, folder: Path) -> bool:

@@ -89,6 +89,7 @@ class Sandbox:
             binaries.find_redis(redis_bin)
         with folder.locked(places, account=account):
             if not os.path.lexists(places.marker):
+                folder.refuse_foreign(places)
                 # Somebody may have deleted an earlier folder under its running servers.
                 _stop(places, uid=account.uid, redis_bin=None)
             marker = folder.adopt(places, folder.Marker(durable=durable), account)
@@ -231,9 +232,13 @@ class Sandbox:
         return marker.postgres_port, marker.redis_port
 
 
+_WORKPLACES = {"postgres", "postgres.new", "valkey", "valkey.conf"}
+"""Where the servers of a sandbox work, below its folder."""
+
+
 def _stop(places: Places, *, uid: int, redis_bin: str | None) -> tuple[int, int]:
     names = postgres.NAMES | valkey.names(redis_bin)
-    return processes.stop_inside(places.root, uid=uid, names=names)
+    return processes.stop_inside(places.root, uid=uid, names=names, parts=_WORKPLACES)
 
 
 def _dsn(port: int, password: str, database: str) -> str:

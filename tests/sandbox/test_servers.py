@@ -505,6 +505,25 @@ def test_down_ends_servers_whose_folder_was_deleted_under_them(own: Sandbox) -> 
     until(lambda: processes_at(own.folder) == [])
 
 
+def test_servers_of_a_sandbox_below_are_somebody_else_s(place: Path) -> None:
+    """The folder above belongs to whoever put something there, and so do servers below it."""
+    above, inner = Sandbox(folder=place / "above"), Sandbox(folder=place / "above" / "inner")
+    inner.up(durable=False)
+    for act in (above.up, above.down):
+        with pytest.raises(Refused, match="is not a sandbox of idemctl"):
+            act()
+    assert inner.status().running
+    # Not even where the folder above is gone, and what is below with it.
+    kept = above.folder.rename(place / "kept")
+    try:
+        assert above.down().stopped_count == 0
+    finally:
+        kept.rename(above.folder)
+    assert inner.status().running
+    inner.down()
+    above.folder.rmdir()
+
+
 def test_down_of_nothing_says_so(place: Path) -> None:
     report = Sandbox(folder=place / "nothing").down()
     assert (report.removed, report.stopped_count, report.killed_count) == (False, 0, 0)
