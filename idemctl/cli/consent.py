@@ -63,6 +63,11 @@ def agree_to_write(
         Declined: the operator said no, or nothing, or another name.
         Stopped: by a signal.
     """
+    if confirm is not None and confirm not in stores:
+        raise UsageError(
+            f"--confirm {confirm} names another store than {', '.join(stores)}",
+            hint="check --store: nothing was changed",
+        )
     protected = protected_among(work, stores)
     if yes:
         refuse_unconfirmed(protected, confirm)

@@ -147,10 +147,16 @@ class Evidence:
     def is_unexplained_void(self) -> bool:
         """Whether nothing at all was found of what is expected, beside keys of others.
 
-        Unless the server tells of a loss, it is as likely that somebody looks in a wrong place.
+        It is as likely that somebody looks in a wrong place; unless the server tells of a loss.
+        Whether there are keys of others may be unknown, too.
         """
-        all_missing = self.missing > 0 and self.missing == self.sampled
-        return all_missing and bool(self.account.key_count) and Sign.SERVER not in self.signs
+        may_hold_others = self.account.key_count is None or self.account.key_count > 0
+        return self.is_void and may_hold_others and Sign.SERVER not in self.signs
+
+    @property
+    def is_void(self) -> bool:
+        """Whether nothing at all was found of what is expected."""
+        return 0 < self.missing == self.sampled
 
     @property
     def is_noticeable(self) -> bool:

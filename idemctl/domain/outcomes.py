@@ -21,6 +21,8 @@ class WhyStopped(StrEnum):
     INTERRUPTED = "interrupted"
     TERMINATED = "terminated"
     LOCK_LOST = "lock-lost"
+    FAILED = "failed"
+    """By an error, which says more."""
     LOCKED_OUT = "locked-out"
     """Nothing but locks and refusals for so long that going on made no sense."""
 

@@ -73,6 +73,8 @@ class Swept:
     listed: NDArray[np.uint64] | None = None
     """Marks of the names that Redis has."""
     filled: int = 0
+    unknown: int = 0
+    """Twins of which nobody can tell whether they were written."""
     held_for: timedelta = timedelta(0)
     """How long rows were held."""
 
@@ -86,6 +88,7 @@ class Totals:
     equal: int = 0
     unreadable: int = 0
     filled: int = 0
+    unknown: int = 0
     longest_hold_ms: float = 0.0
     seen: Mapping[Difference, int] = field(default_factory=dict)
     """Differences seen once."""
@@ -110,6 +113,7 @@ class Totals:
             equal=self.equal + step.equal,
             unreadable=self.unreadable + step.unreadable,
             filled=self.filled + step.filled,
+            unknown=self.unknown + step.unknown,
             longest_hold_ms=max(self.longest_hold_ms, step.held_for.total_seconds() * 1000),
             seen=seen,
         )

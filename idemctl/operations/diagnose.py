@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from idemctl.domain.incident import Verdict, blind_window
 from idemctl.errors import ExitStatus, IdemctlError, worst
 from idemctl.run.evidence import gather
+from idemctl.run.fitness import refuse_void
 from idemctl.run.pairing import opened
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def diagnose(
 def _diagnose(pair: Pair, shelf: Iterable[Book], read_for: timedelta, run: Run) -> Diagnosed:
     with opened(pair, writable=False) as both:
         found = gather(both, pair.store, read_for, run)
+        refuse_void(both.redis, found.evidence, run)
     facts = facts_of(pair, found.evidence)
     return Diagnosed(
         pair=pair,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.records import Status
 from idemctl.errors import ExitStatus, IdemctlError, worst
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Line:
 
     store: str
     about: str
-    """`connection`, `version`, `rights`, `clock`."""
+    """`connection`, `version`, `rights`, `layout`, `clock`."""
     says: str
     status: ExitStatus = ExitStatus.OK
     fix: str | None = None
@@ -69,6 +70,7 @@ def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcom
                 continue
             took = timedelta(seconds=time.perf_counter() - started)
             lines += _described(target, description, took)
+            lines += _read(target, store)
             clocks.setdefault(target.store, []).append((description.place, store))
         for name, sides in clocks.items():
             lines += _clocks(name, sides)
@@ -116,6 +118,25 @@ def _described(target: Target, description: Description, took: timedelta) -> Ite
             status=ExitStatus.OK if right.granted else ExitStatus.DENIED,
             fix=None if right.granted else right.grant,
         )
+
+
+def _read(target: Target, store: Store) -> Iterator[Line]:
+    """Read some records, which shows whether there are such columns as the layout says."""
+    try:
+        batch = next(iter(store.sample()), None)
+    except IdemctlError as error:
+        yield _failed(target, "layout", error)
+        return
+    seen_count = 0 if batch is None else len(batch)
+    odd_count = 0 if batch is None else int((batch.status == Status.MALFORMED).sum())
+    is_odd = seen_count > 0 and odd_count == seen_count
+    yield Line(
+        store=target.store,
+        about="layout",
+        says=f"records looked at: {seen_count:,}, of which fit no status: {odd_count:,}",
+        status=ExitStatus.FINDINGS if is_odd else ExitStatus.OK,
+        fix="check layout, table and prefix: none of them is read right" if is_odd else None,
+    )
 
 
 def _clocks(name: str, sides: list[tuple[str, Store]]) -> Iterator[Line]:

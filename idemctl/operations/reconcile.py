@@ -67,6 +67,7 @@ class Reconciled:
     """What was written in one walk through the whole table."""
     filled_count: int = 0
     """What was written of differences seen twice."""
+    filled_unknown_count: int = 0
     settled_count: int = 0
     """Those of them that are none any more: filled, by whomever, or owed no more."""
     skipped_count: int = 0
@@ -78,7 +79,7 @@ class Reconciled:
     @property
     def missing_count(self) -> int | None:
         """What Redis owed and had not; `None` while nobody has looked at everything."""
-        if self.comparison is None:
+        if self.comparison is None or not self.comparison.is_over:
             return None
         return self.refill.filled + self.comparison.counts[Difference.MISSING]
 
@@ -86,6 +87,11 @@ class Reconciled:
     def applied_count(self) -> int:
         """What was written."""
         return self.refill.filled + self.filled_count
+
+    @property
+    def unknown_count(self) -> int:
+        """Twins of which nobody can tell whether they were written."""
+        return self.refill.unknown + self.filled_unknown_count
 
     @property
     def left_count(self) -> int:
@@ -156,8 +162,9 @@ def reconcile(
                 _reconcile(one, options, run, file)
         except IdemctlError as error:
             one.failure = error
+            one.why_stopped = WhyStopped.FAILED
             failures.append(error)
-        if one.failure is None or one.applied_count:
+        if one.failure is None or one.applied_count or one.unknown_count:
             done.append(one)
         if one.why_stopped in _ENDS_THE_RUN:
             break
@@ -173,10 +180,10 @@ def _reconcile(one: Reconciled, options: Options, run: Run, suspects: SuspectsFi
             stack.enter_context(run.holding(both.postgres.lock(run.verb)))
         try:
             one.evidence = gather(both, one.pair.store, _SAMPLE_FOR, run).evidence
+            refuse_void(both.redis, one.evidence, run)
         except Stopped as stopped:
             one.why_stopped = stopped.why
             return
-        refuse_void(both.redis, one.evidence)
         if options.apply:
             filler = _Filler(one, both, run)
             fill = filler.fill
@@ -231,9 +238,10 @@ class _Filler:
         one = self._one
         filling = self._both.fill(transcript_of(one.pair), missing)
         one.filled_count += filling.filled_count
+        one.filled_unknown_count += filling.unknown_count
         one.settled_count += filling.held_count
         one.skipped_count += len(missing) - filling.held_count
-        self._note("keys", filling.filled_count, filling.held_for.total_seconds() * 1000)
+        self._note("keys", filling.filled_count, filling.held_for, filling.unknown_count)
         if filling.failure is not None:
             raise filling.failure
 
@@ -242,10 +250,12 @@ class _Filler:
         one.refill = one.refill.plus(step)
         counts = {"filled": one.refill.filled}
         self._run.progress.at(f"{one.pair.store} refill", step.done, counts)
-        self._note(step.part, step.filled, step.held_for.total_seconds() * 1000)
+        self._note(step.part, step.filled, step.held_for, step.unknown)
 
-    def _note(self, part: str, filled: int, held_ms: float) -> None:
+    def _note(self, part: str, filled: int, held_for: timedelta, unknown: int) -> None:
+        held_ms = held_for.total_seconds() * 1000
         self._one.longest_hold_ms = max(self._one.longest_hold_ms, held_ms)
-        if filled:
+        if filled or unknown:
             facts = {"store": self._one.pair.store, "part": part, "filled": filled}
-            self._run.journal.write("fill", facts | {"held_ms": round(held_ms, 3)})
+            more = {"held_ms": round(held_ms, 3)} | ({"unknown": unknown} if unknown else {})
+            self._run.journal.write("fill", facts | more)

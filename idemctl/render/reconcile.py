@@ -88,7 +88,14 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 def _counts(one: Reconciled) -> dict[str, Any]:
     compared: dict[str, int | None] = dict.fromkeys(_COMPARED)
-    if one.comparison is not None:
+    if one.comparison is not None and not one.comparison.is_over:
+        totals = one.comparison.totals
+        compared |= {
+            "postgres_scanned": totals.postgres_scanned,
+            "redis_scanned": totals.redis_scanned,
+            "unproven": one.comparison.unproven_count,
+        }
+    elif one.comparison is not None:
         comparison, totals = one.comparison, one.comparison.totals
         compared = {
             "postgres_scanned": totals.postgres_scanned,
@@ -104,6 +111,7 @@ def _counts(one: Reconciled) -> dict[str, Any]:
     return compared | {
         "missing": one.missing_count,
         "applied": one.applied_count,
+        "applied_unknown": one.unknown_count,
         "skipped_changed": one.skipped_count,
         "longest_hold_ms": round(one.longest_hold_ms, 1),
     }
@@ -185,6 +193,10 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if one.window is not None:
             opened = when(one.window.opened_at)
             yield f"{name}: blind window from {opened} to {when(one.window.closed_at)}"
+        others = one.evidence.account.key_count if one.evidence and one.evidence.is_void else None
+        if others:
+            held = count(others, "key")
+            yield f"{name}: nothing had its prefix, and the server held {held} of others"
         if comparison and comparison.moving_count:
             moving = count(comparison.moving_count, "record")
             yield f"{name}: {moving} moved between two looks, and are no differences"
@@ -194,6 +206,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if comparison and comparison.unproven_count:
             unproven = count(comparison.unproven_count, "difference")
             yield f"{name}: {unproven} were seen once only, and are not counted"
+        if one.unknown_count:
+            unknown = count(one.unknown_count, "record")
+            yield f"{name}: {unknown} may be filled or not: Redis fell silent meanwhile"
         if one.skipped_count:
             skipped = count(one.skipped_count, "record")
             yield f"{name}: {skipped} changed or were in somebody's hands; run again"

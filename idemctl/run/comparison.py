@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from idemctl.run.run import Run
     from idemctl.run.target import Pair
     from idemctl.state.suspects import SuspectsFile
-    from idemctl.stores.pair import OpenPair, Watch
+    from idemctl.stores.asking import Watch
+    from idemctl.stores.pair import OpenPair
 
 _SETTLE = timedelta(seconds=2)
 """How long a difference has to stand still: longer than an application takes from one store
@@ -59,9 +60,14 @@ class Comparison:
     why_stopped: WhyStopped = WhyStopped.DONE
 
     @property
+    def is_over(self) -> bool:
+        """Whether it came to its end."""
+        return self.why_stopped is WhyStopped.DONE
+
+    @property
     def is_whole(self) -> bool:
         """Whether everything was looked at, and every suspect twice."""
-        return self.why_stopped is WhyStopped.DONE and not self.unproven_count
+        return self.is_over and not self.unproven_count
 
 
 def compare(

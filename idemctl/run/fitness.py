@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.records import Status
 from idemctl.errors import Denied, Refused, Unreachable
 
 if TYPE_CHECKING:
     from idemctl.domain.incident import Evidence
+    from idemctl.run.run import Run
     from idemctl.stores.answers import Description
     from idemctl.stores.ports import Store
+
+
+_MOST_UNREADABLE = 10_000
+"""So many records none of which can be read are those of somebody else."""
 
 
 def refuse_blindness(description: Description) -> None:
@@ -38,19 +46,41 @@ def refuse_replica(description: Description) -> None:
         )
 
 
-def refuse_void(redis: Store, evidence: Evidence) -> None:
-    """Refuse to judge a keyspace that may be the wrong one: nothing has its prefix.
+def refuse_void(redis: Store, evidence: Evidence, run: Run) -> None:
+    """Refuse to judge a keyspace that may be the wrong one: no record of it can be found.
+
+    Args:
+        redis: the keyspace.
+        evidence: what a sample of the other store said.
+        run: asked now and then whether to go on, for it may take a while to see that.
 
     Raises:
-        Unreachable: others have keys there, and the server tells of no loss.
+        Unreachable: others have keys there, and the server tells of no recent loss.
     """
-    if evidence.is_unexplained_void and not any(redis.names()):
-        raise Unreachable(
-            f"{redis.describe().place}: cannot judge: no key has this prefix, and the server "
-            f"holds {evidence.account.key_count:,} others",
-            hint="check prefix and database number; if they are right, let the application "
-            "write one record",
-        )
+    if not evidence.is_unexplained_void or _has_records(redis, run):
+        return
+    others = evidence.account.key_count
+    held = "may hold keys of others" if others is None else f"holds {others:,} keys of others"
+    raise Unreachable(
+        f"{redis.describe().place}: cannot judge: no record has this prefix, and the server {held}",
+        hint="check prefix and database number; if they are right, let the application write "
+        "one record",
+    )
+
+
+def _has_records(redis: Store, run: Run) -> bool:
+    """Look for one that can be read, among the first of those that are there."""
+    seen_count = 0
+    started = time.perf_counter()
+    for batch in redis.scan():
+        if (batch.status != Status.MALFORMED).any():
+            return True
+        seen_count += len(batch)
+        if seen_count >= _MOST_UNREADABLE:
+            return False
+        run.checkpoint(timedelta(seconds=time.perf_counter() - started))
+        started = time.perf_counter()
+    return False
 
 
 def refuse_unfit(description: Description) -> None:

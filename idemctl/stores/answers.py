@@ -87,6 +87,8 @@ class Written:
     """Which of them."""
     failure: IdemctlError | None = None
     """What kept the others from being written."""
+    unknown_count: int = 0
+    """Those of the others that may have been written before nothing was heard any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,8 @@ class Filling:
     """Rows that were held: what of them was not filled was there already, or is owed no more."""
     held_for: timedelta
     failure: IdemctlError | None = None
+    unknown_count: int = 0
+    """Those that may have been filled before nothing was heard any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

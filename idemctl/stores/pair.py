@@ -18,14 +18,16 @@ import numpy as np
 
 from idemctl.domain.differences import Difference, are_anothers, compare, expected_until
 from idemctl.domain.instants import MISSING, to_micros
-from idemctl.domain.records import Flaw, Status
+from idemctl.domain.records import Status
 from idemctl.domain.roll import marks
 from idemctl.domain.sweeps import Suspects, Swept, of_pairs
+from idemctl.errors import IdemctlError
 from idemctl.stores.answers import WHOLE, Filling
+from idemctl.stores.asking import requests, requests_of_held
 from idemctl.stores.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterator
 
     from numpy.typing import NDArray
 
@@ -34,12 +36,9 @@ if TYPE_CHECKING:
     from idemctl.domain.roll import Uneven
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Held, Shard, Wanted, Written
+    from idemctl.stores.asking import Asked, Watch
     from idemctl.stores.ports import Store
 
-    Watch = Callable[[str, Batch], None]
-
-_AT_ONCE = 1000
-"""Keys that are looked up in one request."""
 _CLOCK_FOR = timedelta(seconds=5)
 """How long a reading of the clocks is trusted by who fills."""
 _MICROSECOND = timedelta(microseconds=1)
@@ -88,7 +87,7 @@ class OpenPair:
         What differs is found from Redis, with the rest of what is there; but what cannot be
         told there to belong to a row is told here.
         """
-        asked: deque[_Asked] = deque()
+        asked: deque[Asked] = deque()
         started = time.perf_counter()
         for found in self.redis.look_up(self._owed(shard, asked, watch)):
             sent = asked.popleft()
@@ -120,9 +119,9 @@ class OpenPair:
         batches = self.redis.scan(shard)
         if among is not None:
             batches = self.redis.scan_named(among.names, shard)
-        asked: deque[_Asked] = deque()
+        asked: deque[Asked] = deque()
         started = time.perf_counter()
-        for found in self.postgres.look_up(_held(batches, asked, watch)):
+        for found in self.postgres.look_up(requests_of_held(batches, asked, watch)):
             sent = asked.popleft()
             until = expected_until(found.batch, self.terms, self.clock.now())
             known = sent.rows.take(found.at)
@@ -164,16 +163,25 @@ class OpenPair:
         """Write every twin that is owed and absent, each while its row is held."""
         kept_for = self.terms.redis_ttl
         lately = _LONG_AGO if kept_for is None else self.clock.now() - kept_for
-        step, failure = Swept(part=""), None
         self._connect()
         with closing(
             self.postgres.hold(transcript, written_after=lately, shard=shard)
         ) as held_rows:
-            started = time.perf_counter()
+            yield from self._refill(held_rows)
+
+    def _refill(self, held_rows: Iterator[Held | None]) -> Generator[Swept]:
+        step, failure = Swept(part=""), None
+        started = time.perf_counter()
+
+        def told() -> Swept:
+            return replace(step, held_for=timedelta(seconds=time.perf_counter() - started))
+
+        try:
             for held in held_rows:
                 if held is None:
                     # Only now, for who hears of it may rest.
-                    yield replace(step, held_for=timedelta(seconds=time.perf_counter() - started))
+                    yield told()
+                    step = Swept(part="")
                     if failure is not None:
                         raise failure
                     self._keep_time()
@@ -181,27 +189,41 @@ class OpenPair:
                 else:
                     written = self._fill(held)
                     failure = written.failure
-                    took = timedelta(seconds=time.perf_counter() - started)
                     step = Swept(
                         part=held.part,
-                        took=took,
+                        took=timedelta(seconds=time.perf_counter() - started),
                         done=held.done,
                         units=held.units,
                         filled=int(np.count_nonzero(written.flags)),
+                        unknown=written.unknown_count,
                     )
+        except IdemctlError:
+            # What was written is there, whatever became of the rows.
+            if step.filled or step.unknown:
+                yield told()
+            raise
 
     def fill(self, transcript: Transcript, suspects: Suspects) -> Filling:
         """Write the twins of some keys, where they are owed and absent; count them."""
         self._keep_time()
         self._connect()
         started = time.perf_counter()
-        with self.postgres.hold_keys(transcript, (suspects.keys, suspects.scopes)) as held:
-            written = self._fill(held)
+        written, held_count = None, 0
+        try:
+            with self.postgres.hold_keys(transcript, (suspects.keys, suspects.scopes)) as held:
+                held_count = len(held.batch)
+                written = self._fill(held)
+        except IdemctlError as error:
+            if written is None:
+                raise
+            # What was written is there, whatever became of the rows.
+            written = replace(written, failure=written.failure or error)
         return Filling(
             filled_count=int(np.count_nonzero(written.flags)),
-            held_count=len(held.batch),
+            held_count=held_count,
             held_for=timedelta(seconds=time.perf_counter() - started),
             failure=written.failure,
+            unknown_count=written.unknown_count,
         )
 
     def _connect(self) -> None:
@@ -229,52 +251,18 @@ class OpenPair:
         now = to_micros(self.clock.now()) + earliest
         return self.redis.fill((rows.keys, rows.scopes), values, ends, now=now)
 
-    def _owed(self, shard: Shard, asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
+    def _owed(self, shard: Shard, asked: deque[Asked], watch: Watch | None) -> Iterator[Wanted]:
         for batch in self.postgres.scan(shard):
             if watch is not None:
                 watch("postgres", batch)
             until = expected_until(batch, self.terms, self.clock.now())
             owed = np.flatnonzero(until != MISSING)
             rows = batch.take(owed)
-            yield from _requests(rows, asked, until=until[owed], scanned=len(batch))
+            yield from requests(rows, asked, until=until[owed], scanned=len(batch))
 
     def _marks(self, rows: Batch, key: bytes) -> NDArray[np.uint64]:
         names = self.redis.names_of((rows.keys, rows.scopes))
         return marks([name for name in names if name is not None], key)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A request on its way, and what it was made of."""
-
-    rows: Batch
-    until: NDArray[np.int64]
-    scanned: int
-    nameless: int
-    """Records for which there was nothing to ask: their names say no key."""
-
-
-def _held(batches: Iterator[Batch], asked: deque[_Asked], watch: Watch | None) -> Iterator[Wanted]:
-    for batch in batches:
-        if watch is not None:
-            watch("redis", batch)
-        named = np.flatnonzero(batch.flaw != Flaw.FOREIGN_NAME)
-        rows = batch if len(named) == len(batch) else batch.take(named)
-        until = np.full(len(rows), MISSING, np.int64)
-        nameless = len(batch) - len(rows)
-        yield from _requests(rows, asked, until=until, scanned=len(batch), nameless=nameless)
-
-
-def _requests(
-    rows: Batch, asked: deque[_Asked], *, until: NDArray[np.int64], scanned: int, nameless: int = 0
-) -> Iterator[Wanted]:
-    """Ask in portions, and remember what was asked; what was scanned is told with the first."""
-    for start in range(0, max(len(rows), 1), _AT_ONCE):
-        some = np.arange(start, min(start + _AT_ONCE, len(rows)))
-        part = rows if len(some) == len(rows) else rows.take(some)
-        asked.append(_Asked(rows=part, until=until[some], scanned=scanned, nameless=nameless))
-        scanned = nameless = 0
-        yield part.keys, part.scopes
 
 
 def _suspects(

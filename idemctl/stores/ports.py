@@ -155,9 +155,11 @@ class Fills(Protocol):
                 the millisecond.
             now: what time it is by that clock, in microseconds, at the least.
 
+        Where the server falls silent, the answer says how many may have been written.
+
         Raises:
             Unsupported: the layout does not say under which name a key lies.
-            Unreachable: some may be written and others not.
+            Unreachable: it cannot be reached, and nothing was sent.
         """
         ...
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -60,9 +61,44 @@ def test_a_wrong_prefix_is_no_loss_and_nothing_is_written_under_it(
     done = pairs.place.main(*words)
     assert done.status == 10
     [error] = done.document["errors"]
-    assert error["message"].startswith("redis idme:*: cannot judge: no key has this prefix, and")
+    assert error["message"].startswith("redis idme:*: cannot judge: no record has this prefix")
     assert done.document["items"] == []
     assert pairs.dumps("*") == before
+
+
+@pytest.mark.usefixtures("long_up")
+def test_who_may_not_ask_for_the_server_s_past_is_told_the_same(pairs: Pairs) -> None:
+    pairs.configure(MISSPELT)
+    pairs.client.acl_setuser(
+        "bob", enabled=True, passwords="+x", keys="*", commands=["+@all", "-info"]
+    )
+    before = pairs.dumps("*")
+    try:
+        where = urlsplit(pairs.redis_url)
+        pairs.place.lead(REDIS_URL=f"redis://bob:x@{where.hostname}:{where.port}{where.path}")
+        done = pairs.place.main(*APPLY)
+    finally:
+        pairs.client.acl_deluser("bob")
+    assert done.status == 10
+    assert "cannot judge: no record has this prefix" in done.err
+    assert pairs.dumps("*") == before
+
+
+@pytest.mark.usefixtures("long_up")
+@pytest.mark.parametrize("prefix", ["idme:", "i"], ids=["nothing there", "nothing readable"])
+def test_diagnose_cannot_judge_either_what_has_a_wrong_prefix(pairs: Pairs, prefix: str) -> None:
+    pairs.configure((MISSPELT[0], f'prefix: "{prefix}"'))
+    for words in (("diagnose", *PAYMENTS), LOOK):
+        done = pairs.place.main(*words)
+        assert done.status == 10
+        assert "cannot judge: no record has this prefix" in done.err
+
+
+def test_after_a_flush_it_is_told_when_others_have_keys_there(pairs: Pairs) -> None:
+    pairs.client.flushall()
+    pairs.client.set("another:key", "1")
+    done = pairs.place.main("reconcile", "--apply", "--yes", *PAYMENTS)
+    assert "payments: nothing had its prefix, and the server held 1 key of others" in done.out
 
 
 @pytest.mark.usefixtures("long_up")
@@ -89,16 +125,23 @@ def test_after_a_flush_a_keyspace_is_filled_whoever_else_has_written_since(pairs
 def test_a_protected_store_wants_its_name_beside_yes(pairs: Pairs) -> None:
     pairs.configure(PROTECTED)
     pairs.client.flushall()
-    for words in ((), ("--confirm", "webhooks")):
-        done = pairs.place.main("reconcile", "--apply", "--yes", *PAYMENTS, *words)
-        assert done.status == 2
-        assert "payments is protected: --yes alone is not enough" in done.err
-        assert "add --confirm payments" in done.err
+    done = pairs.place.main("reconcile", "--apply", "--yes", *PAYMENTS)
+    assert done.status == 2
+    assert "payments is protected: --yes alone is not enough" in done.err
+    assert "add --confirm payments" in done.err
     assert not pairs.names()
     # Looking needs no consent.
     assert pairs.place.main(*LOOK).status == 3
     assert pairs.place.main(*APPLY, "--confirm", "payments").status == 0
     assert pairs.names()
+
+
+def test_a_name_that_is_another_store_s_confirms_nothing(pairs: Pairs) -> None:
+    pairs.client.flushall()
+    done = pairs.place.main(*APPLY, "--confirm", "webhooks")
+    assert done.status == 2
+    assert "--confirm webhooks names another store than payments" in done.err
+    assert not pairs.names()
 
 
 def test_two_protected_stores_are_written_to_one_at_a_time(pairs: Pairs) -> None:

@@ -199,9 +199,10 @@ def test_one_sign_alone_calls_an_eviction_or_an_old_flush_a_flush() -> None:
         (1000, {"key_count": 7}, True),
         (999, {"key_count": 7}, False),
         (0, {"key_count": 7}, False),
-        # A server that is empty, or says nothing, may have lost everything.
+        # A server that is empty may have lost everything; of one that says nothing, who knows?
         (1000, {"key_count": 0}, False),
-        (1000, {}, False),
+        (1000, {}, True),
+        (1000, {"flush_calls": 1}, False),
         (1000, {"key_count": 7, "flush_calls": 1}, False),
         (1000, {"key_count": 7, "uptime": MINUTE}, False),
     ],
@@ -211,9 +212,7 @@ def test_nothing_found_beside_keys_of_others_is_no_loss_unless_the_server_tells_
 ) -> None:
     account = replace(QUIET, **changes)
     border = Border(lost_after=NOW - 10 * MINUTE, lost_before=None) if missing else None
-    evidence = Case(
-        name="void", missing=missing, border=border, account=account, verdict=Verdict.NORMAL
-    ).evidence
+    evidence = Evidence(sampled=1000, missing=missing, border=border, account=account, at=NOW)
     assert evidence.is_unexplained_void is expected
 
 

@@ -16,6 +16,8 @@ from tests.operations.tables import a_run, target
 DELETE = Right(name="DELETE on t", granted=False, needed_for="gc --apply", grant="GRANT it;")
 SELECT = Right(name="SELECT on t", granted=True, needed_for="every command", grant="GRANT s;")
 
+READ = ("layout", "records looked at: 1, of which fit no status: 0", "ok", None)
+
 
 def brief(lines: tuple[Line, ...]) -> list[tuple[str, str, str, str | None]]:
     return [(line.about, line.says, line.status.label, line.fix) for line in lines]
@@ -30,6 +32,7 @@ def test_what_is_known_comes_first_and_nothing_is_wrong() -> None:
         ("configuration", "idemctl.yaml", "ok", None),
         ("connection", "memory: memory 1, primary, as you", "ok", None),
         ("rights", "SELECT on t for every command", "ok", None),
+        READ,
     ]
     assert outcome.lines[1].took > timedelta(0)
     assert table.modes == [False]
@@ -62,6 +65,7 @@ def test_each_thing_that_is_wrong_comes_with_its_fix() -> None:
         ),
         ("rights", "SELECT on t for every command", "ok", None),
         ("rights", "DELETE on t for gc --apply: missing", "denied", "GRANT it;"),
+        READ,
     ]
     assert outcome.status is ExitStatus.DENIED
 
@@ -77,6 +81,7 @@ def test_a_store_that_fails_is_a_line_and_the_others_are_looked_at() -> None:
         ("payments", "connection", "no", "denied", "ask"),
         ("webhooks", "connection", "away", "unreachable", None),
         ("outbox", "connection", "memory: memory 1, primary, as you", "ok", None),
+        ("outbox", *READ),
     ]
     assert outcome.status is ExitStatus.DENIED
     assert closed.closed == 1

@@ -213,7 +213,7 @@ def test_doctor_is_this_table() -> None:
     lines = tuple(replace(line, took=timedelta(0)) for line in outcome.lines)
     report = doctor_report.report(replace(outcome, lines=lines), a_run(), NOW)
     assert table(report) == expected("doctor")
-    assert report.summary == {"looked_at": 3, "wrong": 1}
+    assert report.summary == {"looked_at": 4, "wrong": 1}
     assert report.items[2] == {
         "code": "rights",
         "store": "payments",

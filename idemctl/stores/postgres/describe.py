@@ -56,7 +56,11 @@ def describe(
             granted = cursor.execute(query("rights"), {"oid": table_oid}).fetchone()
         assert granted is not None, "an aggregate returns one row"
         *lacking, row_security = granted
-        needed = (("SELECT", "every command"), ("UPDATE", "gc --apply"), ("DELETE", "gc --apply"))
+        needed = (
+            ("SELECT", "every command"),
+            ("UPDATE", "gc and reconcile --apply"),
+            ("DELETE", "gc --apply"),
+        )
         rights += [
             Right(
                 name=f"{privilege} on {name}",

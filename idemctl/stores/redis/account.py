@@ -18,28 +18,36 @@ _COMMANDS = "cmdstat_"
 
 
 def read_account(lane: Lane) -> Account:
-    """Ask the server; it says nothing where this user may not use INFO.
+    """Ask the server; it says little where this user may not use INFO.
 
     Counters of commands are in no default section, and Redis 6.2 takes one section at a time.
     """
+    key_count = _key_count(lane)
     reply = lane.tell(b"INFO", b"all")
     if is_not_permitted(reply):
-        return Account()
+        return Account(key_count=key_count)
     text = lane.checked(reply).decode("utf-8", errors="replace")
     pairs = (line.partition(":") for line in text.splitlines())
     said = {name: value.strip() for name, _, value in pairs}
     uptime = _number(said, "uptime_in_seconds")
-    key_count = lane.tell(b"DBSIZE")
     return Account(
         uptime=None if uptime is None else timedelta(seconds=uptime),
         flush_calls=_flush_calls(said),
         evicted_keys=_number(said, "evicted_keys"),
         loaded_keys=_number(said, "rdb_last_load_keys_loaded"),
-        key_count=key_count if type(key_count) is int else None,
+        key_count=key_count,
         used_memory=_number(said, "used_memory"),
         maxmemory=_number(said, "maxmemory"),
         is_loading=said.get("loading") == "1",
     )
+
+
+def _key_count(lane: Lane) -> int | None:
+    reply = lane.tell(b"DBSIZE")
+    if is_not_permitted(reply):
+        return None
+    count: int = lane.checked(reply)
+    return count
 
 
 def _flush_calls(said: Mapping[str, str]) -> int | None:

@@ -124,6 +124,15 @@ def fill(
     return Written(flags=written, failure=failure)
 
 
+def lost(names: Sequence[bytes | None], error: IdemctlError) -> Written:
+    """Say of twins that were on their way that nobody knows what became of them."""
+    return Written(
+        flags=np.zeros(len(names), np.bool_),
+        failure=error,
+        unknown_count=sum(name is not None for name in names),
+    )
+
+
 def _read(lane: Lane, reply: Reply) -> tuple[list[bool], IdemctlError | None]:
     """Say which keys a script wrote, up to what stopped it."""
     if reply == _LATE:

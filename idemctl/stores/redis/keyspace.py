@@ -16,7 +16,7 @@ from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.describe import describe, read_clock, read_server, refuse_part_of_cluster
-from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill
+from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
 from idemctl.stores.redis.scan import Scanner, names
 
@@ -138,10 +138,10 @@ class RedisKeyspace:
                 # In a cluster the keys of a script lie in one slot.
                 at_once=1 if self._is_cluster else AT_ONCE,
             )
-        except Unreachable:
+        except Unreachable as error:
             # What was sent may still be done, until its deadline.
             time.sleep(max(0.0, PATIENCE.total_seconds() - (time.monotonic() - started)))
-            raise
+            return lost(names, error)
 
     def hold(
         self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
