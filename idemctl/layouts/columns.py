@@ -5,20 +5,24 @@ Each column has a way for what is plain, as nearly all are, and a careful one fo
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import timedelta
 from itertools import repeat
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from idemctl.domain.instants import FOREVER, MISSING, to_micros
+from idemctl.domain.instants import FOREVER, LAST_COUNTED, MISSING
 from idemctl.layouts.conditions import as_text
+from idemctl.layouts.instants import Unit, read_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
+
+    from idemctl.layouts.instants import At
+    from idemctl.layouts.paths import Path
 
     Int64 = NDArray[np.int64]
     Values = Sequence[object]
@@ -28,7 +32,7 @@ class Members:
     """What some rows hold in the fields that count, and each row's status."""
 
     def __init__(
-        self, fields: Sequence[str], rows: list[tuple[Any, ...]], status: list[int]
+        self, fields: Sequence[Path], rows: list[tuple[Any, ...]], status: list[int]
     ) -> None:
         self._fields = fields
         self._rows = rows
@@ -51,24 +55,24 @@ class Members:
 class Columns:
     """Rows turned around: the values of each field, `None` where one is missing."""
 
-    def __init__(self, values: dict[str, Values], status: list[int]) -> None:
+    def __init__(self, values: dict[Path, Values], status: list[int]) -> None:
         self.values = values
         self.status = status
 
     def __len__(self) -> int:
         return len(self.status)
 
-    def texts(self, field: str | None) -> list[bytes]:
+    def texts(self, field: Path | None) -> list[bytes]:
         """Give one field of each row as bytes, empty where it is missing."""
         return [b""] * len(self) if field is None else texts(self.values[field])
 
-    def numbers(self, field: str | None) -> Int64:
+    def numbers(self, field: Path | None) -> Int64:
         """Give one field of each row as a number."""
         return missing(len(self)) if field is None else _numbers(self.values[field])
 
-    def instants(self, field: str | None, unit: int) -> Int64:
-        """Give one field of each row, which counts units of so many microseconds."""
-        return missing(len(self)) if field is None else _instants(self.values[field], unit)
+    def instants(self, at: At | None, unit: Unit) -> Int64:
+        """Give the instant of each row; the unit is that of numbers which name none."""
+        return missing(len(self)) if at is None else _instants(self.values[at.field], at, unit)
 
 
 def texts(values: Values) -> list[bytes]:
@@ -100,13 +104,32 @@ def _numbers(values: Values) -> Int64:
     return np.where(plain == FOREVER, MISSING, plain)
 
 
-def _instants(values: Values, unit: int) -> Int64:
-    plain = _plain_numbers(values)
-    if plain is not None:
-        known, last = plain != MISSING, FOREVER // unit
-        if not (known & ((plain >= last) | (plain <= -last))).any():
-            return np.where(known, plain * unit, MISSING)
-    return np.fromiter((_instant(one, unit) for one in values), np.int64, len(values))
+def _instants(values: Values, at: At, unit: Unit) -> Int64:
+    unit = at.unit or unit
+    instants = _plain_instants(values, unit)
+    if instants is None:
+        read = (read_instant(value, unit) for value in values)
+        instants = np.fromiter(read, np.int64, len(values))
+    if at.plus is None:
+        return instants
+    counted = (instants != MISSING) & (instants < LAST_COUNTED)
+    later = np.where(counted, instants, 0) + at.plus // timedelta(microseconds=1)
+    beyond = np.where(instants == MISSING, MISSING, FOREVER)
+    return np.where(counted, later, beyond)
+
+
+def _plain_instants(values: Values, unit: Unit) -> Int64 | None:
+    """Turn integers around at once; `None` where there is anything else."""
+    plain = None if unit is Unit.ISO else _plain_numbers(values)
+    if plain is None:
+        return None
+    tenth, before = unit.scale
+    known, last = plain != MISSING, 10 * (FOREVER // max(tenth, 10)) // 10
+    if (known & ((plain >= last) | (plain <= -last))).any():
+        return None
+    if unit is Unit.TICKS:
+        return np.where(known, (plain - before) // 10, MISSING)
+    return np.where(known, plain * (tenth // 10), MISSING)
 
 
 def _plain_numbers(values: Values) -> Int64 | None:
@@ -128,10 +151,3 @@ def _plain_numbers(values: Values) -> Int64 | None:
 
 def _number(value: object) -> int:
     return value if type(value) is int and MISSING < value < FOREVER else MISSING
-
-
-def _instant(value: object, unit: int) -> int:
-    if type(value) is int:
-        micros = value * unit
-        return micros if MISSING < micros < FOREVER else FOREVER
-    return to_micros(value) if isinstance(value, datetime) else MISSING

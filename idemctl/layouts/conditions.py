@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, Tag
 
-Row = Mapping[str, Any]
+from idemctl.layouts.paths import Path, taking
+
+Row = Mapping[Any, Any]
 Test = Callable[[Row], bool]
 
 
@@ -24,14 +26,14 @@ class _Node(BaseModel):
 class Is(_Node):
     """The field has this value."""
 
-    field: str
+    field: Path
     value: str | int | StrictBool = Field(alias="is")
 
 
 class Missing(_Node):
     """The field is absent or null; with `missing: false`, it is there."""
 
-    field: str
+    field: Path
     missing: StrictBool
 
 
@@ -95,10 +97,11 @@ def reading(condition: Condition) -> Test:
         case "always":
             return lambda _row: True
         case Is(field=field, value=value):
-            wanted = as_text(value)
-            return lambda row: as_text(row.get(field)) == wanted
+            wanted, take = as_text(value), taking(field)
+            return lambda row: as_text(take(row)) == wanted
         case Missing(field=field, missing=missing):
-            return lambda row: (row.get(field) is None) is missing
+            take = taking(field)
+            return lambda row: (take(row) is None) is missing
         case AllOf(all=parts):
             tests = [reading(part) for part in parts]
             return lambda row: all(test(row) for test in tests)

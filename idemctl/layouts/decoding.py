@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from idemctl.domain.keys import is_text
-from idemctl.domain.records import Flaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from idemctl.layouts.conditions import Row
+    from idemctl.domain.records import Flaw
+    from idemctl.layouts.paths import Path
 
 _Plain = str | int | float | bool | None
 _ERRORS = (msgspec.DecodeError, RecursionError)
@@ -26,13 +26,14 @@ class PlainDecoder:
     at everything.
     """
 
-    def __init__(self, fields: Sequence[str]) -> None:
-        """Ask for at least two fields."""
+    def __init__(self, fields: Sequence[Path]) -> None:
+        """Ask for at least two fields, none of them nested."""
         names = [f"member{at}" for at in range(len(fields))]
-        renamed = dict(zip(names, fields, strict=True))
-        # Such a name would have to be compared with its escaped form.
+        members = [field for field in fields if isinstance(field, str)]
         self._take: Callable[[Any], tuple[Any, ...]] | None = None
-        if len(fields) > 1 and all(map(is_unescaped, fields)):
+        # Such a name would have to be compared with its escaped form.
+        if 1 < len(fields) == len(members) and all(map(is_unescaped, members)):
+            renamed = dict(zip(names, members, strict=True))
             shape = msgspec.defstruct(
                 "Plain", [(name, _Plain) for name in names], rename=renamed, gc=False
             )
@@ -55,17 +56,6 @@ class PlainDecoder:
             return list(map(self._take, map(self._decode, values)))  # type: ignore[arg-type]
         except (*_ERRORS, TypeError):
             return None
-
-
-def json_object(value: bytes | Flaw) -> Row | Flaw:
-    """Decode one object, whatever it holds; or say what is wrong with it."""
-    if isinstance(value, Flaw):
-        return value
-    try:
-        document = msgspec.json.decode(value)
-    except _ERRORS:
-        return Flaw.UNREADABLE
-    return document if isinstance(document, dict) else Flaw.UNREADABLE
 
 
 def is_unescaped(name: str) -> bool:

@@ -7,8 +7,6 @@ recognised. Reading needs nothing but the file. What it leaves out cannot be see
 from __future__ import annotations
 
 import re
-from datetime import timedelta
-from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -19,14 +17,15 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    WithJsonSchema,
     model_validator,
 )
 
-from idemctl.domain.durations import parse_duration
 from idemctl.domain.records import Pattern, Status
+from idemctl.layouts.codecs import Codec
 from idemctl.layouts.conditions import Condition, Is, as_text
+from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.naming import Naming
+from idemctl.layouts.paths import Path
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
@@ -45,10 +44,6 @@ def _template(text: str) -> str:
     return text
 
 
-def _duration(given: object) -> object:
-    return parse_duration(given) if isinstance(given, str) else given
-
-
 def _expression(text: str) -> str:
     try:
         compiled = re.compile(text.encode("utf-8"), re.DOTALL)
@@ -59,33 +54,7 @@ def _expression(text: str) -> str:
     return text
 
 
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(_duration),
-    WithJsonSchema({"type": "string", "examples": ["24h", "7d", "1h30m"]}),
-]
 LayoutPattern = Annotated[Pattern, BeforeValidator(_pattern)]
-
-
-class Codec(StrEnum):
-    """How a Redis value is written."""
-
-    JSON = "json"
-    FLAG = "flag"
-    """Only the presence of the key says something."""
-
-
-class Unit(StrEnum):
-    """What a number that is an instant counts, since 1970."""
-
-    SECONDS = "seconds"
-    MILLISECONDS = "milliseconds"
-    MICROSECONDS = "microseconds"
-
-    @property
-    def micros(self) -> int:
-        """Microseconds in one."""
-        return {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}[self.value]
 
 
 class _Part(BaseModel):
@@ -115,7 +84,7 @@ class Statuses(_Part):
         return [(status, condition) for status, condition in pairs if condition is not None]
 
 
-def one_field(statuses: Statuses) -> tuple[str, dict[str, Status]] | None:
+def one_field(statuses: Statuses) -> tuple[Path, dict[str, Status]] | None:
     """Find the field whose value alone tells the statuses apart, and what each value means.
 
     None where conditions are of another form, look at several fields, or share a value.
@@ -140,41 +109,36 @@ SideStatus = Annotated[
 """How statuses are told apart, or that nothing but presence is known."""
 
 
-class Due(_Part):
-    """By when work in progress has to be done."""
-
-    field: str
-    """The deadline itself; or, with `within`, the instant at which the work began."""
-    within: Duration | None = None
-    """How long the work may take."""
-
-
 class Side(_Part):
-    """What Postgres and Redis layouts share: names of columns, or of JSON members."""
+    """What Postgres and Redis layouts share: where in a row, or in a value, the parts are."""
 
     pattern: LayoutPattern
-    scope: str | None = None
-    endpoint: str | None = None
-    client: str | None = None
-    fingerprint: str | None = None
-    response_status: str | None = None
+    endpoint: Path | None = None
+    client: Path | None = None
+    fingerprint: Path | None = None
+    response_status: Path | None = None
     """The HTTP status of the stored response, as a number."""
-    response_headers: str | None = None
-    response_body: str | None = None
-    lease: str | None = None
-    fence: str | None = None
-    epoch: str | None = None
-    expires: str | None = None
+    response_headers: Path | None = None
+    response_body: Path | None = None
+    lease: At | None = None
+    fence: Path | None = None
+    epoch: Path | None = None
+    expires: At | None = None
     """The stored expiry. Without it the promise is `counted_from` plus a ttl."""
-    counted_from: str | None = None
+    counted_from: At | None = None
     """The instant from which a retention counts: creation, or the end of the work."""
-    completed: str | None = None
+    completed: At | None = None
     """The instant at which the work ended, and the record was written for the last time."""
-    due: Due | None = None
+    due: At | None = None
     """For work that no lease bounds: a run, an event to be dispatched."""
     status: SideStatus
     in_progress_means: str = "in progress"
     """What this library's users call it, for explanations."""
+
+    def instants(self) -> list[At]:
+        """List the instants that a record keeps."""
+        all_of_them = (self.counted_from, self.completed, self.expires, self.lease, self.due)
+        return [at for at in all_of_them if at is not None]
 
 
 class Child(_Part):
@@ -196,17 +160,30 @@ class PostgresLayout(Side):
     table: str
     """The name that the library uses by default."""
     key: str
+    scope: str | None = None
     child: Child | None = None
 
     @model_validator(mode="after")
     def _can_expire(self) -> Self:
         if self.expires is None and self.counted_from is None:
             raise ValueError("needs expires or counted_from: without both nothing ever expires")
+        for at in self.instants():
+            if at.unit is Unit.ISO or (at.unit and at.zone):
+                raise ValueError("a column counts units, or is a timestamp with or without zone")
         return self
+
+    @property
+    def ordered_by(self) -> At:
+        """The instant by which rows come to expire."""
+        at = self.expires or self.counted_from
+        assert at is not None, "a layout has one of both"
+        return at
 
 
 class RedisLayout(Side):
     """How a library writes records into Redis."""
+
+    scope: Path | None = None
 
     prefix: str
     """The prefix that the library uses by default."""
@@ -216,7 +193,7 @@ class RedisLayout(Side):
     name: Annotated[str, AfterValidator(_template)] | None = None
     """A template for what follows the prefix, by which a record is found from its key:
     `[{scope}:]{key}`. See `layouts.naming`."""
-    key_field: str | None = None
+    key_field: Path | None = None
     """The member of the value that repeats the key, where there is one."""
     codec: Codec
     unit: Unit = Unit.MILLISECONDS

@@ -10,9 +10,8 @@ import numpy as np
 from idemctl.domain.instants import MISSING
 from idemctl.domain.keys import is_text
 from idemctl.domain.records import Flaw, Status
+from idemctl.layouts.codecs import JSON, decoding
 from idemctl.layouts.columns import as_bytes, texts
-from idemctl.layouts.decoding import json_object
-from idemctl.layouts.model import Codec
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.rows import RowReader
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from idemctl.layouts.columns import Columns, Members
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.model import RedisLayout
+    from idemctl.layouts.paths import Path
 
 Identity = tuple["Sequence[bytes]", "Sequence[bytes]"]
 """Keys and their scopes."""
@@ -53,7 +53,9 @@ class KeyspaceReader:
 
     def __init__(self, layout: RedisLayout, prefix: bytes) -> None:
         self._layout = layout
-        self._rows = RowReader(layout, layout.unit, layout.key_field)
+        self._rows = RowReader(layout, layout.unit, layout.key_field, layout.scope)
+        self._is_plain = layout.codec == JSON and self._rows.takes_plain
+        self._decode = decoding(layout.codec)
         self._skip = len(prefix)
         self._pattern = re.compile(layout.key.encode("utf-8"), re.DOTALL)
         self._naming = None if layout.name is None else Naming(layout.name, prefix=prefix)
@@ -123,19 +125,17 @@ class KeyspaceReader:
 
         A few hundred at a time cost least: all that was made for them fits into a cache.
         """
-        if self._layout.codec is Codec.JSON:
+        if self._is_plain:
             plain = self._rows.plain_members(values)
             if plain is not None:
                 return Decoded(plain, {})
             half = len(values) // 2
-            if half and self._rows.takes_plain:
+            if half:
                 # None is read otherwise for what lies beside it.
                 first = self.decoded(values[:half])
                 first.join(self.decoded(values[half:]))
                 return first
-            rows = [json_object(value) for value in values]
-        else:
-            rows = [value if isinstance(value, Flaw) else _NO_ROW for value in values]
+        rows = [value if isinstance(value, Flaw) else self._decode(value) for value in values]
         odd = {at: row for at, row in enumerate(rows) if isinstance(row, Flaw)}
         members = self._rows.members([_NO_ROW if isinstance(row, Flaw) else row for row in rows])
         return Decoded(members, odd)
@@ -204,7 +204,7 @@ class KeyspaceReader:
         return keys, scopes
 
 
-def _said(columns: Columns, field: str | None, otherwise: Sequence[bytes]) -> Sequence[bytes]:
+def _said(columns: Columns, field: Path | None, otherwise: Sequence[bytes]) -> Sequence[bytes]:
     """Take a part from the value where the layout names a member and the value has it."""
     if field is None:
         return otherwise

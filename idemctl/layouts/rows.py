@@ -6,18 +6,17 @@ every row.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from idemctl.domain.batch import Batch
-from idemctl.domain.instants import LAST_COUNTED, MISSING
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import Members, texts
 from idemctl.layouts.conditions import as_text, reading
 from idemctl.layouts.decoding import PlainDecoder
 from idemctl.layouts.model import Statuses, one_field
+from idemctl.layouts.paths import taking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
 
     from idemctl.layouts.columns import Columns
     from idemctl.layouts.conditions import Row
-    from idemctl.layouts.model import Due, Side, Unit
+    from idemctl.layouts.instants import Unit
+    from idemctl.layouts.model import Side
+    from idemctl.layouts.paths import Path
 
     Int64 = NDArray[np.int64]
     Values = Sequence[object]
@@ -35,33 +36,29 @@ if TYPE_CHECKING:
 class RowReader:
     """Reads rows that are mappings: JSON members, or a table's columns."""
 
-    def __init__(self, side: Side, unit: Unit, *also: str | None) -> None:
+    def __init__(self, side: Side, unit: Unit, *also: Path | None) -> None:
         """Read by a layout; `also` names fields of interest that are none of its own."""
         self._side = side
-        self._unit = unit.micros
+        self._unit = unit
         self._status_of = status_reading(side.status)
         self._by_value = _by_value(side.status)
-        fields = {
-            side.scope,
+        fields: set[Path | None] = {
             side.endpoint,
             side.fingerprint,
-            side.counted_from,
-            side.completed,
-            side.expires,
-            side.lease,
+            *(at.field for at in side.instants()),
             side.fence,
             side.epoch,
             side.response_status,
-            None if side.due is None else side.due.field,
             None if self._by_value is None else self._by_value[0],
             *also,
         }
-        self._fields = sorted(field for field in fields if field is not None)
+        self._fields = sorted((field for field in fields if field is not None), key=str)
+        self._takes = list(map(taking, self._fields))
         self._decoder = PlainDecoder(self._fields)
 
     def members(self, rows: Sequence[Row]) -> Members:
         """Take out of rows what counts: nothing else of them is needed then."""
-        taken = [tuple([row.get(field) for field in self._fields]) for row in rows]
+        taken = [tuple([take(row) for take in self._takes]) for row in rows]
         return Members(self._fields, taken, list(map(self._status_of, rows)))
 
     @property
@@ -90,9 +87,9 @@ class RowReader:
         """Turn rows around."""
         return self.members(rows).columns()
 
-    def texts(self, rows: Sequence[Row], field: str | None) -> list[bytes]:
+    def texts(self, rows: Sequence[Row], field: Path | None) -> list[bytes]:
         """Give any field of each row as bytes, empty where it is missing."""
-        return [b""] * len(rows) if field is None else texts([row.get(field) for row in rows])
+        return [b""] * len(rows) if field is None else texts(list(map(taking(field), rows)))
 
     def read(
         self,
@@ -138,7 +135,7 @@ class RowReader:
             expires_at=columns.instants(side.expires, unit),
             key_expires_at=key_expires_at,
             lease_until=columns.instants(side.lease, unit),
-            due_at=_due(side.due, columns, unit),
+            due_at=columns.instants(side.due, unit),
             fence=columns.numbers(side.fence),
             epoch=columns.numbers(side.epoch),
             response_status=columns.numbers(side.response_status),
@@ -147,7 +144,7 @@ class RowReader:
         )
 
 
-def _by_value(status: Statuses | str) -> tuple[str, dict[str, int]] | None:
+def _by_value(status: Statuses | str) -> tuple[Path, dict[str, int]] | None:
     """Give the field whose value alone tells the statuses apart, and the number of each."""
     single = one_field(status) if isinstance(status, Statuses) else None
     if single is None:
@@ -164,9 +161,10 @@ def status_reading(status: Statuses | str) -> Callable[[Row], int]:
     by_value = _by_value(status)
     if by_value is not None:
         field, numbers = by_value
+        take = taking(field)
 
         def status_by_value(row: Row) -> int:
-            value = row.get(field)
+            value = take(row)
             text = value if type(value) is str else as_text(value)
             return malformed if text is None else numbers.get(text, malformed)
 
@@ -183,12 +181,3 @@ def status_reading(status: Statuses | str) -> Callable[[Row], int]:
 def flaws(status: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Say of each record that fits no status that this is what is wrong with it."""
     return np.where(status == Status.MALFORMED, Flaw.NO_STATUS, Flaw.NONE).astype(np.uint8)
-
-
-def _due(due: Due | None, columns: Columns, unit: int) -> Int64:
-    instants = columns.instants(None if due is None else due.field, unit)
-    if due is None or due.within is None:
-        return instants
-    counted = (instants != MISSING) & (instants < LAST_COUNTED)
-    sums = np.where(counted, instants, 0) + due.within // timedelta(microseconds=1)
-    return np.where(counted, sums, instants)

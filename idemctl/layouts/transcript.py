@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Status
 from idemctl.errors import Unsupported
+from idemctl.layouts.codecs import FLAG, JSON, OPAQUE
 from idemctl.layouts.conditions import Is
-from idemctl.layouts.model import Codec, Statuses, Unit, one_field
+from idemctl.layouts.instants import Unit
+from idemctl.layouts.model import Statuses, one_field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from idemctl.layouts.instants import At
     from idemctl.layouts.model import PostgresLayout, RedisLayout, Side
+    from idemctl.layouts.paths import Path
 
-FLAG = b"1"
+FLAG_VALUE = b"1"
 """What a flag holds; readers look at nothing but its presence."""
 
 
@@ -32,9 +36,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A batch's column of that name, as a number of the twin's unit; null where it has none."""
+    """A batch's column of that name, as a number of a unit; null where it has none."""
 
     of: str
+    unit: Unit = Unit.MILLISECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +56,6 @@ class Transcript:
 
     members: tuple[Member, ...] = ()
     """None for a flag."""
-    unit: Unit = Unit.MILLISECONDS
     words: Mapping[Status, str | int | bool] = field(default_factory=dict)
     """What the twin calls each status."""
 
@@ -80,8 +84,12 @@ def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
     Raises:
         Unsupported: the twin could not be written without loss.
     """
-    if redis.codec is Codec.FLAG:
+    if redis.codec == FLAG:
         return Transcript()
+    if redis.codec != JSON:
+        raise _unwritable(
+            "their values are opaque" if redis.codec == OPAQUE else "they are not plain JSON"
+        )
     parts = [*_VALUES, *_INSTANTS]
     lost = [part for part in parts if getattr(redis, part) and not getattr(postgres, part)]
     if lost:
@@ -99,21 +107,35 @@ def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
     wordless = [status.label for status in known if status not in words]
     if wordless:
         raise _unwritable(f"they have no word for {', '.join(wordless)}")
-    pairs: list[tuple[str | None, Value | Instant | None]] = [
+    pairs: list[tuple[Path | None, Value | Instant | None]] = [
         (redis.key_field, Value(postgres.key)),
         *((getattr(redis, part), Value(getattr(postgres, part))) for part in _VALUES),
-        *((getattr(redis, part), Instant(column)) for part, column in _INSTANTS.items()),
+        *_instants(redis),
         (single[0], None),
     ]
     sources: dict[str, Value | Instant | None] = {}
     for name, source in pairs:
-        if name is not None and sources.setdefault(name, source) != source:
+        if name is None:
+            continue
+        if not isinstance(name, str):
+            raise _unwritable("they are nested")
+        if sources.setdefault(name, source) != source:
             raise _unwritable(f"{name} would hold two columns at once")
     return Transcript(
         members=tuple(Member(name=name, source=source) for name, source in sources.items()),
-        unit=redis.unit,
         words=words,
     )
+
+
+def _instants(redis: RedisLayout) -> Iterator[tuple[Path | None, Instant]]:
+    for part, column in _INSTANTS.items():
+        at: At | None = getattr(redis, part)
+        if at is None:
+            continue
+        unit = at.unit or redis.unit
+        if unit is Unit.ISO or at.plus is not None:
+            raise _unwritable(f"{part} is no number of units")
+        yield at.field, Instant(column, unit)
 
 
 def _conditions(side: Side) -> dict[Status, object]:

@@ -15,7 +15,7 @@ import numpy as np
 from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Status
 from idemctl.layouts.decoding import is_unescaped
-from idemctl.layouts.transcript import FLAG, Instant, Value
+from idemctl.layouts.transcript import FLAG_VALUE, Instant, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.layouts.instants import Unit
     from idemctl.layouts.transcript import Transcript
 
 
@@ -37,15 +38,15 @@ def written(
         columns: by name, what `Value` members are made of, row by row, as msgspec takes it.
     """
     if not transcript.members:
-        return [FLAG] * len(batch)
+        return [FLAG_VALUE] * len(batch)
     words = [transcript.words.get(status) for status in Status]
     members: list[Sequence[object]] = []
     for member in transcript.members:
         match member.source:
             case Value(column=column):
                 members.append(columns[column])
-            case Instant(of=name):
-                unit, is_lease = transcript.unit.micros, name == "lease_until"
+            case Instant(of=name, unit=unit):
+                is_lease = name == "lease_until"
                 members.append(_numbers(getattr(batch, name), unit, up=is_lease))
             case None:
                 members.append([words[number] for number in batch.status.tolist()])
@@ -63,7 +64,7 @@ def _shape(names: tuple[str, ...]) -> Callable[..., object]:
     return msgspec.defstruct("Twin", fields, rename=renamed, gc=False)
 
 
-def _numbers(instants: NDArray[np.int64], unit: int, *, up: bool) -> list[int | None]:
+def _numbers(instants: NDArray[np.int64], unit: Unit, *, up: bool) -> list[int | None]:
     """Write instants as numbers of a unit.
 
     Rounded down, so that no promise is told longer than it is; a lease up, so that nobody
@@ -71,7 +72,12 @@ def _numbers(instants: NDArray[np.int64], unit: int, *, up: bool) -> list[int | 
     """
     gone = (instants == MISSING) | (instants == FOREVER)
     known = np.where(gone, 0, instants)
-    numbers: list[int | None] = (-(-known // unit) if up else known // unit).tolist()
+    tenth, before = unit.scale
+    if tenth < 10:  # noqa: PLR2004 - A unit of less than a microsecond.
+        numbers: list[int | None] = (known * 10 + before).tolist()
+    else:
+        micros = tenth // 10
+        numbers = (-(-known // micros) if up else known // micros).tolist()
     for row in gone.nonzero()[0].tolist():
         numbers[row] = None
     return numbers

@@ -20,7 +20,7 @@ from idemctl.domain.retention import Verdict, judge, tally
 from idemctl.domain.spread import spread
 from idemctl.errors import Locked, Unsupported
 from idemctl.layouts.columns import as_bytes, missing
-from idemctl.layouts.model import Unit
+from idemctl.layouts.instants import Unit
 from idemctl.layouts.rows import RowReader
 from idemctl.stores.answers import WHOLE, Description, Found
 

@@ -11,6 +11,7 @@ COLUMNS = {
     "small": "smallint",
     "short": "varchar(9)",
     "Odd Name%": "text",
+    "data": "jsonb",
 }
 """Each column's type in Postgres; a row has those that it names, and NULL in the others."""
 
@@ -76,6 +77,28 @@ CASES: list[tuple[Any, Row, bool]] = [
     (HAS_WORD, {"word": ""}, True),
     ({"field": "flag", "missing": True}, {"flag": False}, False),
     ({"field": "number", "missing": False}, {"number": 0}, True),
+    # What is nested.
+    ({"field": ["data", "status"], "is": "done"}, {"data": {"status": "done"}}, True),
+    ({"field": ["data", "status"], "is": "done"}, {"data": {"status": "other"}}, False),
+    ({"field": ["data", "status"], "is": "done"}, {"data": {"status": None}}, False),
+    ({"field": ["data", "status"], "is": "done"}, {"data": {"status": {"status": "done"}}}, False),
+    ({"field": ["data", "status"], "is": "done"}, {"data": ["done"]}, False),
+    ({"field": ["data", "status"], "is": "done"}, {"data": {}}, False),
+    ({"field": ["data", "status"], "is": "done"}, EMPTY, False),
+    ({"field": ["data", "status"], "is": True}, {"data": {"status": True}}, True),
+    ({"field": ["data", "status"], "is": True}, {"data": {"status": "true"}}, True),
+    ({"field": ["data", "status"], "is": 7}, {"data": {"status": 7}}, True),
+    ({"field": ["data", "status"], "missing": True}, {"data": {"status": None}}, True),
+    ({"field": ["data", "status"], "missing": True}, {"data": {"other": 1}}, True),
+    ({"field": ["data", "status"], "missing": True}, EMPTY, True),
+    ({"field": ["data", "status"], "missing": True}, {"data": {"status": ""}}, False),
+    ({"field": ["data", "status"], "missing": False}, {"data": {"status": []}}, True),
+    ({"field": ["data", "codes", 1], "is": 201}, {"data": {"codes": [200, 201]}}, True),
+    ({"field": ["data", "codes", 1], "is": 201}, {"data": {"codes": [201]}}, False),
+    ({"field": ["data", "codes", 0], "is": 201}, {"data": {"codes": {"0": 201}}}, False),
+    ({"field": ["data", "codes", "0"], "is": 201}, {"data": {"codes": [201]}}, False),
+    ({"field": ["data", "codes", "0"], "is": 201}, {"data": {"codes": {"0": 201}}}, True),
+    ({"field": ["data", "it's %"], "is": "x"}, {"data": {"it's %": "x"}}, True),
     # Not: what is missing equals nothing, so its negation holds; nothing is unknown.
     ({"not": IS_DONE}, DONE, False),
     ({"not": IS_DONE}, OTHER, True),

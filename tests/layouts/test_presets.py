@@ -8,6 +8,7 @@ import pytest
 
 from idemctl.documents import InvalidDocument, parse_document, read_model, shipped
 from idemctl.domain.records import Pattern, Status
+from idemctl.layouts.instants import At
 from idemctl.layouts.model import Layout, Statuses
 
 if TYPE_CHECKING:
@@ -75,18 +76,19 @@ def test_a_preset_knows_what_is_in_progress_or_that_nothing_can_be(name: str) ->
 def test_the_reference_sees_everything_that_gc_needs() -> None:
     side = postgres("reference")
     assert (side.key, side.scope, side.endpoint) == ("idempotency_key", "scope", "endpoint")
-    assert (side.expires, side.counted_from) == ("expires_at", "created_at")
-    assert (side.lease, side.fence, side.epoch) == ("lease_until", "fence", "epoch")
+    assert (side.expires, side.counted_from) == (At(field="expires_at"), At(field="created_at"))
+    assert side.lease == At(field="lease_until")
+    assert (side.fence, side.epoch) == ("fence", "epoch")
 
 
 def test_the_bare_form_expires_by_its_creation_alone() -> None:
     side = postgres("bare")
-    assert (side.expires, side.counted_from, side.endpoint) == (None, "created_at", None)
+    assert (side.expires, side.counted_from, side.endpoint) == (None, At(field="created_at"), None)
 
 
 def test_work_that_is_not_done_has_no_instant_to_expire_by() -> None:
-    assert postgres("workflow").counted_from == "finished_at"
-    assert postgres("outbox").counted_from == "dispatched_at"
+    assert postgres("workflow").counted_from == At(field="finished_at")
+    assert postgres("outbox").counted_from == At(field="dispatched_at")
     child = postgres("workflow").child
     assert child is not None
     assert child.join == "run_id"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from idemctl.domain.instants import FOREVER, MISSING, to_micros
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import as_bytes, missing
-from idemctl.layouts.model import Unit
+from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.reading import KeyspaceReader
 from idemctl.layouts.rows import RowReader
 from tests.stores.worlds import CATALOGUE, LAYOUTS
@@ -61,7 +61,23 @@ def value(**members: Any) -> bytes:
         # What is no instant is never taken for one that is over.
         (True, Unit.SECONDS, MISSING),
         ("2026-01-01", Unit.SECONDS, MISSING),
-        (1.5, Unit.SECONDS, MISSING),
+        (1.5, Unit.SECONDS, 1_500_000),
+        (1.0004, Unit.MILLISECONDS, 1_000),
+        (float("nan"), Unit.SECONDS, MISSING),
+        (float("inf"), Unit.SECONDS, MISSING),
+        (1e300, Unit.SECONDS, FOREVER),
+        ("7", Unit.SECONDS, 7_000_000),
+        (b"-7", Unit.MILLISECONDS, -7_000),
+        ("7.25", Unit.SECONDS, 7_250_000),
+        ("7 ", Unit.SECONDS, MISSING),
+        ("\u0667", Unit.SECONDS, MISSING),
+        (621_355_968_000_000_010, Unit.TICKS, 1),
+        (621_355_968_000_000_000, Unit.TICKS, 0),
+        ("1970-01-01T00:00:01Z", Unit.ISO, 1_000_000),
+        ("1970-01-01T01:00:01+01:00", Unit.ISO, 1_000_000),
+        ("1970-01-01T00:00:01.5", Unit.ISO, 1_500_000),
+        ("soon", Unit.ISO, MISSING),
+        (1, Unit.ISO, MISSING),
         ([], Unit.SECONDS, MISSING),
         (10**30, Unit.SECONDS, FOREVER),
         (-(10**30), Unit.SECONDS, FOREVER),
@@ -70,8 +86,10 @@ def value(**members: Any) -> bytes:
 )
 def test_an_instant_is_read_in_its_unit(written: object, unit: Unit, micros: int) -> None:
     columns = RowReader(LAYOUTS["reference"], unit, "at").columns([{"at": written}, {}])
-    assert columns.instants("at", unit.micros).tolist() == [micros, MISSING]
-    assert columns.instants(None, unit.micros).tolist() == [MISSING, MISSING]
+    assert columns.instants(At(field="at"), unit).tolist() == [micros, MISSING]
+    # What is said of one instant goes before what is said of all.
+    assert columns.instants(At(field="at", unit=unit), Unit.ISO).tolist() == [micros, MISSING]
+    assert columns.instants(None, unit).tolist() == [MISSING, MISSING]
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from idemctl.domain.records import Status
 from idemctl.errors import Unsupported
+from idemctl.layouts.codecs import OPAQUE, Word
 from idemctl.layouts.conditions import Is, Missing
-from idemctl.layouts.model import Codec, Statuses, Unit
+from idemctl.layouts.instants import At, Unit
+from idemctl.layouts.model import Statuses
 from idemctl.layouts.transcript import Instant, Member, Transcript, Value, transcript
 from tests.stores.worlds import CATALOGUE
 
 if TYPE_CHECKING:
+    from idemctl.layouts.codecs import Steps
     from idemctl.layouts.model import PostgresLayout, RedisLayout
 
 TO_THEM = "twins cannot be written from rows: "
@@ -41,7 +45,6 @@ def refusal(postgres: PostgresLayout, redis: RedisLayout) -> tuple[str, str | No
 
 def test_a_reference_twin_holds_the_whole_record() -> None:
     made = transcript(table(), keyspace())
-    assert made.unit is Unit.MILLISECONDS
     assert made.words == {
         Status.IN_PROGRESS: "in_progress",
         Status.COMPLETED: "completed",
@@ -79,11 +82,10 @@ def test_a_bare_twin_is_a_flag_whatever_the_row_holds() -> None:
 
 
 def test_the_columns_and_members_of_two_layouts_may_have_other_names() -> None:
-    rows = table(fence="version", counted_from="born")
-    made = transcript(rows, keyspace(fence="f", counted_from="c", unit=Unit.SECONDS))
+    rows = table(fence="version", counted_from=At(field="born"))
+    made = transcript(rows, keyspace(fence="f", counted_from=At(field="c"), unit=Unit.SECONDS))
     assert Member(name="f", source=Value("version")) in made.members
-    assert Member(name="c", source=Instant("counted_from")) in made.members
-    assert made.unit is Unit.SECONDS
+    assert Member(name="c", source=Instant("counted_from", Unit.SECONDS)) in made.members
 
 
 def test_what_the_twin_does_not_hold_no_column_needs_to_keep() -> None:
@@ -177,7 +179,7 @@ def test_a_word_is_written_as_the_layout_writes_it() -> None:
 
 def test_a_member_that_means_two_things_is_refused() -> None:
     # A claim's lease would be written over by its expiry.
-    message, hint = refusal(table(), keyspace(lease="until", expires="until"))
+    message, hint = refusal(table(), keyspace(lease=At(field="until"), expires=At(field="until")))
     assert message == f"{TO_THEM}until would hold two columns at once"
     assert hint == REPORTS
     # Where both are one column, they are no two things.
@@ -186,6 +188,22 @@ def test_a_member_that_means_two_things_is_refused() -> None:
     assert Member(name="response_body", source=Value("response_body")) in made.members
 
 
-def test_only_json_and_flags_are_codecs() -> None:
-    # A new codec must be thought about here: what is no flag is written as JSON.
-    assert set(Codec) == {Codec.JSON, Codec.FLAG}
+@pytest.mark.parametrize(
+    ("codec", "says"),
+    [(OPAQUE, "their values are opaque"), ((Word.GZIP, Word.JSON), "they are not plain JSON")],
+)
+def test_only_plain_json_and_flags_are_written(codec: Steps, says: str) -> None:
+    assert refusal(table(), keyspace(codec=codec)) == (f"{TO_THEM}{says}", REPORTS)
+
+
+@pytest.mark.parametrize(
+    "lease", [At(field="l", unit=Unit.ISO), At(field="l", plus=timedelta(seconds=9))]
+)
+def test_an_instant_that_is_no_plain_number_is_not_written(lease: At) -> None:
+    message, _ = refusal(table(), keyspace(lease=lease))
+    assert message == f"{TO_THEM}lease is no number of units"
+
+
+def test_a_nested_member_is_not_written() -> None:
+    message, _ = refusal(table(), keyspace(response_status=("response", "status")))
+    assert message == f"{TO_THEM}they are nested"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import missing
-from idemctl.layouts.model import Unit
+from idemctl.layouts.instants import Unit
 from idemctl.layouts.reading import KeyspaceReader
-from idemctl.layouts.transcript import FLAG, Instant, Member, Transcript, Value, transcript
+from idemctl.layouts.transcript import FLAG_VALUE, Instant, Member, Transcript, Value, transcript
 from idemctl.layouts.writing import written
 from idemctl.sandbox.seed.payments import payments
 from idemctl.sandbox.seed.writer import _name, _twin_value
@@ -181,16 +181,21 @@ def test_an_instant_is_a_number_of_milliseconds(
 
 @pytest.mark.parametrize(
     ("unit", "number"),
-    [(Unit.SECONDS, 7), (Unit.MILLISECONDS, 7_000), (Unit.MICROSECONDS, 7_000_999)],
+    [
+        (Unit.SECONDS, 7),
+        (Unit.MILLISECONDS, 7_000),
+        (Unit.MICROSECONDS, 7_000_999),
+        (Unit.TICKS, 621_355_968_070_009_990),
+    ],
 )
 def test_an_instant_is_written_in_the_twin_s_unit(unit: Unit, number: int) -> None:
-    only = Transcript(members=(Member(name="at", source=Instant("expires_at")),), unit=unit)
+    only = Transcript(members=(Member(name="at", source=Instant("expires_at", unit)),))
     assert written(only, batch({"expires_at": 7_000_999}), {}) == [b'{"at":%d}' % number]
 
 
 def test_a_lease_in_seconds_is_never_shorter_than_the_row_s() -> None:
-    lease = Member(name="at", source=Instant("lease_until"))
-    only = Transcript(members=(lease,), unit=Unit.SECONDS)
+    lease = Member(name="at", source=Instant("lease_until", Unit.SECONDS))
+    only = Transcript(members=(lease,))
     assert written(only, batch({"lease_until": 7_000_001}), {}) == [b'{"at":8}']
 
 
@@ -216,9 +221,9 @@ def test_a_status_is_said_in_the_twin_s_words_and_a_malformed_one_in_none() -> N
 
 
 def test_a_flag_is_written_once_a_row() -> None:
-    assert written(Transcript(), batch({}, {}, {}), {}) == [FLAG] * 3
+    assert written(Transcript(), batch({}, {}, {}), {}) == [FLAG_VALUE] * 3
     assert written(Transcript(), batch(), {}) == []
-    assert FLAG == b"1"
+    assert FLAG_VALUE == b"1"
 
 
 def test_no_rows_make_no_twins() -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING, to_micros
 from idemctl.errors import ConfigError
 from idemctl.layouts.columns import missing
-from idemctl.layouts.model import Due, Unit
+from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.rows import RowReader
 from tests.stores.postgres.tables import open_table
 from tests.stores.worlds import LAYOUTS
@@ -31,7 +31,7 @@ CASES = [
 
 
 def due(within: timedelta | None) -> Any:
-    return LAYOUTS["bare"].model_copy(update={"due": Due(field="at", within=within)})
+    return LAYOUTS["bare"].model_copy(update={"due": At(field="at", plus=within)})
 
 
 @pytest.mark.parametrize("within", [None, DAY])
@@ -81,6 +81,6 @@ def test_a_deadline_without_time_zone_is_refused(
 
 @pytest.mark.parametrize("wrong", ["", "soon", "24", "0s"])
 def test_how_long_work_may_take_is_a_duration(wrong: str) -> None:
-    assert Due.model_validate({"field": "at", "within": "1d"}).within == DAY
+    assert At.model_validate({"field": "at", "plus": "1d"}).plus == DAY
     with pytest.raises(ValidationError, match="duration"):
-        Due.model_validate({"field": "at", "within": wrong})
+        At.model_validate({"field": "at", "plus": wrong})

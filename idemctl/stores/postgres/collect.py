@@ -206,7 +206,7 @@ class Collector:
     def _index_pass(self, leaf: Leaf, judgement: Judgement) -> Generator[Chunk, None, bool]:
         """Delete along the index; false when something kept this from reaching the end."""
         size = BatchSize(current=_FIRST_ROWS, largest=_MOST_ROWS, target=_BATCH_TARGET)
-        after = "-infinity"
+        after = None
         failures = 0
         while True:
             clock = Clock()

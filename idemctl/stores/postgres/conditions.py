@@ -7,7 +7,6 @@ contract suite hold both readings to the same answers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,14 @@ from idemctl.domain.records import Status
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.layouts.conditions import AllOf, AnyOf, Is, Missing, Not, as_text
 from idemctl.layouts.model import Statuses, one_field
+from idemctl.stores.postgres.places import instant, interval, is_before, later, text, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from idemctl.domain.retention import Retention
     from idemctl.layouts.conditions import Condition
+    from idemctl.layouts.instants import At
     from idemctl.layouts.model import PostgresLayout
 
 
@@ -31,13 +32,13 @@ def as_sql(condition: Condition) -> sql.Composable:
     match condition:
         case "always":
             return sql.SQL("true")
-        case Is(field=field, value=value):
-            return sql.SQL("coalesce({}::text = {}, false)").format(
-                sql.Identifier(field), sql.Literal(as_text(value))
+        case Is(field=field, value=wanted):
+            return sql.SQL("coalesce({} = {}, false)").format(
+                text(field), sql.Literal(as_text(wanted))
             )
         case Missing(field=field, missing=missing):
-            wanted = sql.SQL("IS NULL" if missing else "IS NOT NULL")
-            return sql.SQL("({} {})").format(sql.Identifier(field), wanted)
+            test = sql.SQL("IS NULL" if missing else "IS NOT NULL")
+            return sql.SQL("({} {})").format(value(field), test)
         case AllOf(all=parts):
             return _joined(sql.SQL(" AND "), parts)
         case AnyOf(any=parts):
@@ -56,10 +57,8 @@ def status_as_sql(layout: PostgresLayout) -> sql.Composable:
     if by_value is not None:
         # Nearly every layout tells statuses apart by one column: compared once a row then.
         field, values = by_value
-        branches = _branches((sql.Literal(text), status) for text, status in values.items())
-        return sql.SQL("CASE {}::text {} ELSE {} END").format(
-            sql.Identifier(field), branches, malformed
-        )
+        branches = _branches((sql.Literal(word), status) for word, status in values.items())
+        return sql.SQL("CASE {} {} ELSE {} END").format(text(field), branches, malformed)
     tests = [(as_sql(condition), status) for status, condition in conditions]
     held = sql.SQL(" + ").join(sql.SQL("({})::int").format(test) for test, _ in tests)
     return sql.SQL("CASE WHEN {} <> 1 THEN {} {} END").format(held, malformed, _branches(tests))
@@ -88,7 +87,7 @@ class Judgement:
         """When the promise made to a row ends; NULL where it never does."""
         if self.layout.expires is None:
             return sql.SQL("coalesce({}, {})").format(self._policy_end, self._fallback_end)
-        stored = sql.Identifier(self.layout.expires)
+        stored = instant(self.layout.expires)
         if not self._has_policies:
             return stored
         return sql.SQL("CASE WHEN {} IS NULL THEN NULL ELSE greatest({}, {}) END").format(
@@ -104,7 +103,7 @@ class Judgement:
             rules = sql.SQL("{} IS NOT NULL").format(first)
             endless = sql.SQL("coalesce({}, {}) IS NULL").format(first, second)
         else:
-            stored = sql.Identifier(self.layout.expires)
+            stored = instant(self.layout.expires)
             ruling, otherwise = Promise.POLICY, Promise.STORED_EXPIRY
             rules = sql.SQL("{} > {}").format(self._policy_end, stored)
             endless = sql.SQL("{} IS NULL").format(stored)
@@ -155,30 +154,28 @@ class Judgement:
         )
 
     @property
-    def ordered_by(self) -> str:
-        """The column by which rows come to expire."""
-        column = self.layout.expires or self.layout.counted_from
-        assert column is not None, "a layout has one of both"
-        return column
+    def ordered_by(self) -> At:
+        """The instant by which rows come to expire."""
+        return self.layout.ordered_by
 
     @property
     def order(self) -> sql.Composable:
         """What sorts rows by the end of their promise, by an index where that can be."""
-        return self.ends if self._has_policies else sql.Identifier(self.ordered_by)
+        return self.ends if self._has_policies else value(self.ordered_by.field)
 
     @cached_property
     def long_ago(self) -> sql.Composable:
         """What holds for every expired row, in a form that an index can answer."""
-        column = sql.Identifier(self.ordered_by)
+        cutoff = self.retention.cutoff
         if self.layout.expires is not None:
-            return sql.SQL("{} < {}").format(column, self.cutoff)
+            return is_before(self.layout.expires, cutoff)
         ttls = [*self.retention.policy_ttls.values()]
         if self.retention.ttl is not None:
             ttls.append(self.retention.ttl)
         shortest = min(ttls, default=None)
         if shortest is None:
             return sql.SQL("false")
-        return sql.SQL("{} < {} - {}").format(column, self.cutoff, _interval(shortest))
+        return is_before(self.ordered_by, cutoff - shortest)
 
     @property
     def _has_policies(self) -> bool:
@@ -197,32 +194,18 @@ class Judgement:
         assert layout.endpoint is not None
         assert layout.counted_from is not None
         branches = sql.SQL(" ").join(
-            sql.SQL("WHEN {} THEN {}").format(sql.Literal(endpoint.decode("utf-8")), _interval(ttl))
+            sql.SQL("WHEN {} THEN {}").format(sql.Literal(endpoint.decode("utf-8")), interval(ttl))
             for endpoint, ttl in self.retention.policy_ttls.items()
         )
-        ttl = sql.SQL("CASE {}::text {} END").format(sql.Identifier(layout.endpoint), branches)
-        return _counted(layout.counted_from, ttl)
+        ttl = sql.SQL("CASE {} {} END").format(text(layout.endpoint), branches)
+        return later(instant(layout.counted_from), ttl)
 
     @cached_property
     def _fallback_end(self) -> sql.Composable:
         if self.retention.ttl is None or self.layout.counted_from is None:
             return sql.SQL("NULL::timestamptz")
-        return _counted(self.layout.counted_from, _interval(self.retention.ttl))
+        return later(instant(self.layout.counted_from), interval(self.retention.ttl))
 
 
 def _joined(word: sql.SQL, parts: list[Condition]) -> sql.Composable:
     return sql.SQL("({})").format(word.join(as_sql(part) for part in parts))
-
-
-def _counted(column: str, ttl: sql.Composable) -> sql.Composable:
-    """Add a ttl to an instant; where Postgres has no later instants, there is no end."""
-    return sql.SQL(
-        "CASE WHEN {column} < '294000-01-01 00:00:00+00' THEN {column} + {ttl}"
-        " WHEN {ttl} IS NOT NULL AND {column} IS NOT NULL THEN 'infinity'::timestamptz END"
-    ).format(column=sql.Identifier(column), ttl=ttl)
-
-
-def _interval(ttl: timedelta) -> sql.Composable:
-    # In microseconds: a day is 86,400 seconds, also where a session's zone has summer time.
-    micros = ttl // timedelta(microseconds=1)
-    return sql.SQL("{}::interval").format(sql.Literal(f"{micros} microseconds"))

@@ -22,6 +22,7 @@ from idemctl.stores.answers import Held
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.leaves import PageWalk, heap_range
 from idemctl.stores.postgres.look_up import Identity
+from idemctl.stores.postgres.places import instant
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.rows import FIELD_COUNT, fetched, fields, read, spelled
 
@@ -140,15 +141,14 @@ class Holder:
     def _lately(self, written_after: datetime) -> sql.Composable:
         """Write what holds for every row that Redis may owe, so that no other is locked."""
         layout, after = self._layout, sql.Literal(written_after.isoformat())
-        columns = [column for column in (layout.completed, layout.counted_from) if column]
         # Where nothing says when a row was written, it may have been written just now.
-        written = [sql.Identifier("leaf", column) for column in columns]
+        written = [instant(at, "leaf") for at in (layout.completed, layout.counted_from) if at]
         lately = sql.SQL("coalesce({}) > {}::timestamptz").format(
             sql.SQL(", ").join([*written, sql.SQL("'infinity'::timestamptz")]), after
         )
         if layout.lease is None:
             return lately
-        lease = sql.Identifier("leaf", layout.lease)
+        lease = instant(layout.lease, "leaf")
         return sql.SQL("({} OR {} > clock_timestamp())").format(lately, lease)
 
     def _spelled_values(self) -> sql.SQL:

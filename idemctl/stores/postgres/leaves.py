@@ -149,34 +149,46 @@ def find_table(connection: Connection, table: str, place: str) -> Table:
     return Table(oid=oid, schema=schema, name=name)
 
 
-def refuse_naive_instants(
+_NUMBERS = {"int2", "int4", "int8", "numeric", "float4", "float8"}
+
+
+def refuse_doubtful_instants(
     connection: Connection, oid: int, layout: PostgresLayout, place: str
 ) -> None:
-    """Refuse columns whose instants depend on where they were written.
+    """Refuse columns that are something else than the layout takes them for.
 
     An hour of doubt about an expiry is an hour in which a live key would be collected.
 
     Raises:
-        ConfigError: a column that the layout reads as an instant has no time zone.
+        ConfigError: a timestamp has no time zone, and the layout names none; or the like.
     """
-    names = [
-        name
-        for name in (
-            layout.expires,
-            layout.counted_from,
-            layout.completed,
-            layout.lease,
-            layout.due.field if layout.due else None,
-        )
-        if name
-    ]
+    wanted = {at.field: at for at in layout.instants() if isinstance(at.field, str)}
     with transaction(connection, place=place) as cursor:
-        naive = cursor.execute(query("naive_columns"), {"oid": oid, "names": names}).fetchone()
-    if naive is not None:
-        raise ConfigError(
-            f"{place}: {naive[0]} is a {naive[1]}, so its instants are unknown",
-            hint="ALTER TABLE … ALTER COLUMN … TYPE timestamptz USING … AT TIME ZONE '…'",
-        )
+        columns = cursor.execute(query("instants"), {"oid": oid, "names": list(wanted)}).fetchall()
+    for name, type_, base in columns:
+        at = wanted[name]
+        if at.unit is not None:
+            if base not in _NUMBERS:
+                raise ConfigError(
+                    f"{place}: {name} is a {type_}, and counts no {at.unit.value}",
+                    hint="take unit out of the layout, or name the column that counts",
+                )
+        elif at.zone is not None:
+            if base != "timestamp":
+                raise ConfigError(
+                    f"{place}: {name} is a {type_}, which needs no zone",
+                    hint="take zone out of the layout",
+                )
+        elif base == "timestamp":
+            raise ConfigError(
+                f"{place}: {name} is a {type_}, so its instants are unknown",
+                hint=f"say in the layout in which zone it is written: {{field: {name}, zone: UTC}}",
+            )
+        elif base != "timestamptz":
+            raise ConfigError(
+                f"{place}: {name} is a {type_}, so its instants are unknown",
+                hint=f"say in the layout what it counts: {{field: {name}, unit: milliseconds}}",
+            )
 
 
 def find_leaves(connection: Connection, oid: int, ordered_by: str, place: str) -> list[Leaf]:

@@ -14,12 +14,12 @@ SELECT c.oid, n.nspname, c.relname
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass(%(table)s)
 
--- naive_columns --
--- Columns that are no instants by themselves, and what they are; a domain is what it is over.
-SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+-- instants --
+-- What the named columns are; a domain is what it is over.
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname)::text
   FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+  LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typbasetype <> 0
  WHERE a.attrelid = %(oid)s AND a.attname = ANY(%(names)s)
-   AND 'timestamptz'::regtype NOT IN (t.oid, t.typbasetype)
  ORDER BY a.attnum
 
 -- rights --
@@ -176,7 +176,7 @@ SELECT ctid::text FROM ONLY {leaf} WHERE {range} AND {expired}
 -- a cursor over columns that the index lacks sorts all equal expiries at every step.
 WITH picked AS MATERIALIZED (
     SELECT ctid, {ordered_by} AS at FROM ONLY {leaf}
-     WHERE {ordered_by} >= {after}::timestamptz AND {expired}
+     WHERE {after} AND {expired}
      ORDER BY {ordered_by} LIMIT {limit} FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM ONLY {leaf}

@@ -16,6 +16,7 @@ from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.layouts.columns import missing
 from idemctl.layouts.rows import flaws
 from idemctl.stores.postgres.conditions import status_as_sql
+from idemctl.stores.postgres.places import instant, number, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     import psycopg
     from numpy.typing import NDArray
 
+    from idemctl.layouts.instants import At
     from idemctl.layouts.model import PostgresLayout
+    from idemctl.layouts.paths import Path
     from idemctl.stores.postgres.connect import Connection
 
 Row = tuple[Any, ...]
@@ -99,7 +102,7 @@ def _numbers(layout: PostgresLayout) -> sql.Composable:
         _instant(layout.completed),
         _instant(layout.expires),
         _instant(layout.lease),
-        _due(layout),
+        _instant(layout.due),
         _number(layout.fence),
         _number(layout.epoch),
         _number(layout.response_status),
@@ -115,33 +118,23 @@ def _bytes(column: str) -> sql.Composable:
     ).format(sql.Identifier(column), _text(column))
 
 
-def _text(column: str | None) -> sql.Composable:
-    if column is None:
+def _text(path: Path | None) -> sql.Composable:
+    if path is None:
         return sql.SQL("''::bytea")
-    return sql.SQL("coalesce(convert_to({}::text, 'UTF8'), '')").format(sql.Identifier(column))
+    return sql.SQL("coalesce(convert_to({}, 'UTF8'), '')").format(text(path))
 
 
-def _number(column: str | None) -> sql.Composable:
-    if column is None:
+def _number(path: Path | None) -> sql.Composable:
+    if path is None:
         return sql.SQL("int8send({})").format(sql.Literal(_NULL))
-    return sql.SQL("int8send(coalesce({}::int8, {}))").format(
-        sql.Identifier(column), sql.Literal(_NULL)
-    )
+    return sql.SQL("int8send(coalesce({}::int8, {}))").format(number(path), sql.Literal(_NULL))
 
 
-def _instant(column: str | None) -> sql.Composable:
-    if column is None:
+def _instant(at: At | None) -> sql.Composable:
+    if at is None:
         return sql.SQL("int8send({})").format(sql.Literal(_NULL))
     return sql.SQL("coalesce(timestamptz_send({}::timestamptz), int8send({}))").format(
-        sql.Identifier(column), sql.Literal(_NULL)
-    )
-
-
-def _due(layout: PostgresLayout) -> sql.Composable:
-    if layout.due is None or layout.due.within is None:
-        return _instant(layout.due.field if layout.due else None)
-    return sql.SQL("coalesce(timestamptz_send({}::timestamptz + {}), int8send({}))").format(
-        sql.Identifier(layout.due.field), sql.Literal(layout.due.within), sql.Literal(_NULL)
+        instant(at), sql.Literal(_NULL)
     )
 
 

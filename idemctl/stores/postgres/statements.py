@@ -15,6 +15,7 @@ from psycopg import sql
 from idemctl.domain.instants import LONG_PAST, MISSING
 from idemctl.domain.retention import Promise, Tally, Verdict
 from idemctl.stores.postgres.connect import transaction
+from idemctl.stores.postgres.places import value
 from idemctl.stores.postgres.queries import query
 
 if TYPE_CHECKING:
@@ -140,13 +141,18 @@ class Statements:
         *_, children, picked = rows[0]
         return Deleted(tallies=_went(rows), children=children, picked=picked)
 
-    def delete_oldest(self, leaf: Leaf, judgement: Judgement, *, after: str, limit: int) -> Deleted:
-        """Delete the next batch along the index."""
+    def delete_oldest(
+        self, leaf: Leaf, judgement: Judgement, *, after: str | None, limit: int
+    ) -> Deleted:
+        """Delete the next batch along the index, from its start or from a value on."""
+        ordered_by = value(judgement.ordered_by.field)
+        # A text in quotes becomes whatever the column is.
+        passed = sql.SQL("{} >= {}").format(ordered_by, sql.Literal(after))
         rows = self._told(
             query(
                 "delete_oldest",
-                ordered_by=sql.Identifier(judgement.ordered_by),
-                after=sql.Literal(after),
+                ordered_by=ordered_by,
+                after=sql.SQL("true") if after is None else passed,
                 limit=sql.Literal(limit),
                 **self._slots(leaf, judgement),
             )

@@ -11,7 +11,7 @@ from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
 from idemctl.stores.postgres.describe import describe, read_clock
 from idemctl.stores.postgres.hold import Holder
-from idemctl.stores.postgres.leaves import find_leaves, find_table, refuse_naive_instants
+from idemctl.stores.postgres.leaves import find_leaves, find_table, refuse_doubtful_instants
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
 from idemctl.stores.postgres.sample import sample
@@ -210,7 +210,7 @@ class PostgresTable:
     @cached_property
     def _found(self) -> Table:
         found = find_table(self._connection, self._table, self._place)
-        refuse_naive_instants(self._connection, found.oid, self._layout, self._place)
+        refuse_doubtful_instants(self._connection, found.oid, self._layout, self._place)
         return found
 
     @cached_property
@@ -235,8 +235,9 @@ class PostgresTable:
 
     @property
     def _leaves(self) -> list[Leaf]:
-        ordered_by = self._layout.expires or self._layout.counted_from or ""
-        return find_leaves(self._connection, self._oid, ordered_by, self._place)
+        path = self._layout.ordered_by.field
+        column = path if isinstance(path, str) else ""
+        return find_leaves(self._connection, self._oid, column, self._place)
 
     @property
     def _collector(self) -> Collector:

@@ -13,7 +13,7 @@ import numpy as np
 
 from idemctl.domain.instants import FOREVER, MISSING, to_micros
 from idemctl.domain.records import Flaw
-from idemctl.layouts.model import Codec
+from idemctl.layouts.codecs import is_presence
 from idemctl.stores.redis.bulk import KEY, Burst
 from idemctl.stores.redis.translation import is_unknown_command, is_wrong_type
 
@@ -48,7 +48,7 @@ class Fetcher:
     def __init__(self, lane: Lane, layout: RedisLayout, prefix: bytes) -> None:
         self._lane = lane
         self._prefix = prefix
-        self._is_parsed = layout.codec is Codec.JSON
+        self._is_parsed = not is_presence(layout.codec)
         self._longest = _LONGEST if self._is_parsed else _HEAD
         self._expiry = self._expiry_command()
 

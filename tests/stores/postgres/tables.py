@@ -115,9 +115,8 @@ def opened(
 ) -> Iterator[tuple[Collector, list[Leaf]]]:
     """Open a collector past the store, with the patience that a test needs."""
     with connect(Secret(dsn), place=table, application=GC, writable=True) as connection:
-        ordered_by = layout.expires or layout.counted_from or ""
         oid = find_table(connection, table, table).oid
-        leaves = find_leaves(connection, oid, ordered_by, table)
+        leaves = find_leaves(connection, oid, str(layout.ordered_by.field), table)
         chosen = {} if patience is None else {"lock_patience": patience}
         yield Collector(connection, layout, table, **chosen), leaves
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,11 +26,15 @@ ADAPTER: TypeAdapter[Any] = TypeAdapter(Condition)
 def row_source(row: Row) -> sql.Composable:
     columns = sql.SQL(", ").join(
         sql.SQL("{}::{} AS {}").format(
-            sql.Literal(row.get(name)), sql.SQL(kind), sql.Identifier(name)
+            sql.Literal(_written(row.get(name))), sql.SQL(kind), sql.Identifier(name)
         )
         for name, kind in COLUMNS.items()
     )
     return sql.SQL("(SELECT {}) AS row_").format(columns)
+
+
+def _written(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def answer(session: Session, expression: sql.Composable, row: Row) -> Any:

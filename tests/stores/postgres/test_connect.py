@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from idemctl.domain.secrets import Secret
 from idemctl.errors import ConfigError, Denied, IdemctlError, Unreachable
+from idemctl.layouts.instants import At
 from idemctl.layouts.model import Statuses
 from idemctl.stores.postgres.connect import BatchFailed, connect, transaction, translated
 from tests.stores.postgres.conftest import CANARY
@@ -205,7 +206,9 @@ def test_a_missing_column_is_a_wrong_configuration(
         statuses = Statuses.model_validate({"completed": missing})
         layout = layout.model_copy(update={"status": statuses})
     else:
-        layout = layout.model_copy(update={part: "no_such_column"})
+        is_instant = part in {"expires", "counted_from"}
+        where = At(field="no_such_column") if is_instant else "no_such_column"
+        layout = layout.model_copy(update={part: where})
     application.execute(
         "INSERT INTO processed_events (idempotency_key, status, expires_at)"
         " VALUES ('k', 'x', now())"

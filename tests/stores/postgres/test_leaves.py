@@ -11,6 +11,7 @@ import pytest
 from idemctl.domain.collection import Collection
 from idemctl.domain.retention import Verdict
 from idemctl.errors import ConfigError
+from idemctl.layouts.instants import At
 from idemctl.stores.answers import Shard
 from tests.stores.contract import added, looked
 from tests.stores.postgres.tables import (
@@ -159,10 +160,10 @@ def test_names_that_need_quotes_are_quoted(database: str, application: Session, 
         update={
             "table": place,
             "key": 'the "Key" %s',
-            "expires": "Expires At%",
+            "expires": At(field="Expires At%"),
             "scope": None,
             "endpoint": "select",
-            "counted_from": "created {}",
+            "counted_from": At(field="created {}"),
             "fingerprint": None,
             "lease": None,
             "fence": None,
@@ -227,7 +228,7 @@ def test_a_column_without_time_zone_is_refused_because_its_instants_are_unknown(
     table = f"{schema}.naive"
     application.execute(f"CREATE DOMAIN {schema}.a_domain AS timestamp")
     application.execute(f"CREATE DOMAIN {schema}.an_instant AS timestamptz")
-    names = {"expires": "expires_at", "lease": "lease_until"}
+    names = {"expires": At(field="expires_at"), "lease": At(field="lease_until")}
     layout = LAYOUTS["bare"].model_copy(update=names)
     instants = ("created_at", "expires_at", "lease_until")
     kinds = dict.fromkeys(instants, f"{schema}.an_instant")
@@ -246,7 +247,7 @@ def test_no_instant_depends_on_the_zone_of_the_session(
     database: str, application: Session, schema: str, zone: str
 ) -> None:
     table = f"{schema}.zoned"
-    layout = LAYOUTS["bare"].model_copy(update={"expires": "expires_at"})
+    layout = LAYOUTS["bare"].model_copy(update={"expires": At(field="expires_at")})
     application.execute(
         f"CREATE TABLE {table}"
         " (idempotency_key text, created_at timestamptz, expires_at timestamptz)"

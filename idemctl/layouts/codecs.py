@@ -1,0 +1,196 @@
+"""Codecs: how the bytes of a Redis value become the members of a record.
+
+A codec is a word, or steps that are taken one after the other. The set is closed, and none
+of its steps can run code: what needs a language's own deserializer is `opaque`, and is never
+taken apart.
+"""
+
+from __future__ import annotations
+
+import binascii
+import zlib
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictStr, Tag
+
+from idemctl.domain.records import Flaw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Row = Mapping[Any, Any]
+
+_LONGEST = 16 * 2**20
+"""So many bytes come out of a compressed value at most."""
+_GZIP = 16 + zlib.MAX_WBITS
+_ERRORS = (msgspec.DecodeError, RecursionError, zlib.error, binascii.Error, ValueError)
+
+
+class Word(StrEnum):
+    """A step that needs no more than its name."""
+
+    FLAG = "flag"
+    """Only the key says something, for its value says nothing."""
+    OPAQUE = "opaque"
+    """Only the key says something, for its value must not be taken apart."""
+    JSON = "json"
+    MSGPACK = "msgpack"
+    GZIP = "gzip"
+    ZLIB = "zlib"
+    BASE64 = "base64"
+    HEX = "hex"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Strip(_Part):
+    """Take away the end that every value has."""
+
+    strip: Annotated[StrictStr, Field(min_length=1)]
+
+
+class Member(_Part):
+    """Go on with one member, which is a text that holds the rest."""
+
+    member: Annotated[StrictStr, Field(min_length=1)]
+
+
+def _kind(step: object) -> str | None:
+    if isinstance(step, Mapping):
+        return next((kind for word, kind in _KINDS.items() if word in step), None)
+    return type(step).__name__ if isinstance(step, Strip | Member) else "Word"
+
+
+_KINDS = {"strip": "Strip", "member": "Member"}
+Step = Annotated[
+    Annotated[Word, Tag("Word")]
+    | Annotated[Strip, Tag("Strip")]
+    | Annotated[Member, Tag("Member")],
+    Discriminator(
+        _kind,
+        custom_error_type="step",
+        custom_error_message="is no step: write a word, or a mapping with strip or member",
+    ),
+]
+Steps = tuple[Step, ...]
+
+
+def _pipeline(codec: Word | Steps) -> Steps:
+    steps: Steps = (codec,) if isinstance(codec, Word) else codec
+    if steps in (FLAG, OPAQUE):
+        return steps
+    is_taken_apart = False
+    for step in steps:
+        if step in {Word.FLAG, Word.OPAQUE}:
+            raise ValueError(f"{_name(step)} stands alone")
+        if isinstance(step, Member) != is_taken_apart:
+            wanted = "a member" if is_taken_apart else "json or msgpack"
+            raise ValueError(f"{_name(step)} cannot come there: {wanted} has to come before it")
+        is_taken_apart = step in _APART
+    if not is_taken_apart:
+        raise ValueError("must end with json or msgpack; or be flag or opaque")
+    return steps
+
+
+def _name(step: Word | Strip | Member) -> str:
+    return step.value if isinstance(step, Word) else next(iter(type(step).model_fields))
+
+
+if TYPE_CHECKING:
+    Codec = Steps
+else:
+    Codec = Annotated[
+        Annotated[Word, Tag("word")] | Annotated[Steps, Tag("steps")],
+        Discriminator(lambda given: "steps" if isinstance(given, list | tuple) else "word"),
+        AfterValidator(_pipeline),
+    ]
+"""One word, or steps; a tuple of steps once it was read."""
+FLAG: Steps = (Word.FLAG,)
+OPAQUE: Steps = (Word.OPAQUE,)
+JSON: Steps = (Word.JSON,)
+_APART = {Word.JSON, Word.MSGPACK}
+_NO_ROW: Row = {}
+
+
+def is_presence(codec: Steps) -> bool:
+    """Whether only the presence of a key says something."""
+    return codec in {FLAG, OPAQUE}
+
+
+def decoding(codec: Steps) -> Callable[[bytes], Row | Flaw]:
+    """Turn a codec into a function from the bytes of a value to its members.
+
+    Where only presence counts there are none, and an array's are its items, by their numbers.
+    What is not what the codec writes is `UNREADABLE`; what would become too large, `TOO_LONG`.
+    """
+    if is_presence(codec):
+        return lambda _value: _NO_ROW
+    steps = [_function(step) for step in codec]
+
+    def decode(value: bytes) -> Row | Flaw:
+        current: Any = value
+        try:
+            for step in steps:
+                current = step(current)
+        except _TooLong:
+            return Flaw.TOO_LONG
+        except _ERRORS:
+            return Flaw.UNREADABLE
+        if isinstance(current, list):
+            return dict(enumerate(current))
+        return current if isinstance(current, dict) else Flaw.UNREADABLE
+
+    return decode
+
+
+class _TooLong(Exception):
+    """More comes out of a value than any record holds."""
+
+
+def _function(step: Word | Strip | Member) -> Callable[[Any], Any]:
+    match step:
+        case Strip(strip=end):
+            return lambda value: _stripped(value, end.encode())
+        case Member(member=name):
+            return lambda members: _text_of(members, name)
+    return _FUNCTIONS[step]
+
+
+def _stripped(value: bytes, end: bytes) -> bytes:
+    if not value.endswith(end):
+        raise ValueError("has another end")
+    return value[: -len(end)]
+
+
+def _text_of(members: object, name: str) -> bytes:
+    text = members.get(name) if isinstance(members, dict) else None
+    if isinstance(text, str):
+        return text.encode()
+    if isinstance(text, bytes):
+        return text
+    raise ValueError("is no text")
+
+
+def _inflated(value: bytes, kind: int) -> bytes:
+    inflater = zlib.decompressobj(kind)
+    whole = inflater.decompress(value, _LONGEST)
+    if inflater.unconsumed_tail:
+        raise _TooLong
+    if not inflater.eof:
+        raise ValueError("is cut off")
+    return whole
+
+
+_FUNCTIONS: dict[Word, Callable[[Any], Any]] = {
+    Word.JSON: msgspec.json.decode,
+    Word.MSGPACK: msgspec.msgpack.decode,
+    Word.GZIP: lambda value: _inflated(value, _GZIP),
+    Word.ZLIB: lambda value: _inflated(value, zlib.MAX_WBITS),
+    Word.BASE64: lambda value: binascii.a2b_base64(value, strict_mode=True),
+    Word.HEX: binascii.unhexlify,
+}
