@@ -36,6 +36,8 @@ class Word(StrEnum):
     """Only the key says something, for its value says nothing."""
     OPAQUE = "opaque"
     """Only the key says something, for its value must not be taken apart."""
+    HASH = "hash"
+    """The key holds a hash, whose fields are the members."""
     JSON = "json"
     MSGPACK = "msgpack"
     GZIP = "gzip"
@@ -85,15 +87,17 @@ def _pipeline(codec: Word | Steps) -> Steps:
     if steps in (FLAG, OPAQUE):
         return steps
     is_taken_apart = False
-    for step in steps:
+    for at, step in enumerate(steps):
+        if step is Word.HASH and at:
+            raise ValueError("hash comes first, for it is what the key holds")
         if step in {Word.FLAG, Word.OPAQUE}:
             raise ValueError(f"{_name(step)} stands alone")
         if isinstance(step, Member) != is_taken_apart:
-            wanted = "a member" if is_taken_apart else "json or msgpack"
+            wanted = "a member" if is_taken_apart else "json, msgpack or hash"
             raise ValueError(f"{_name(step)} cannot come there: {wanted} has to come before it")
         is_taken_apart = step in _APART
     if not is_taken_apart:
-        raise ValueError("must end with json or msgpack; or be flag or opaque")
+        raise ValueError("must end with json, msgpack or hash; or be flag or opaque")
     return steps
 
 
@@ -113,8 +117,12 @@ else:
 FLAG: Steps = (Word.FLAG,)
 OPAQUE: Steps = (Word.OPAQUE,)
 JSON: Steps = (Word.JSON,)
-_APART = {Word.JSON, Word.MSGPACK}
+_APART = {Word.JSON, Word.MSGPACK, Word.HASH}
 _NO_ROW: Row = {}
+
+
+Value = bytes | dict[str, bytes]
+"""What a key holds: a string, or the fields of a hash that are needed."""
 
 
 def is_presence(codec: Steps) -> bool:
@@ -122,8 +130,8 @@ def is_presence(codec: Steps) -> bool:
     return codec in {FLAG, OPAQUE}
 
 
-def decoding(codec: Steps) -> Callable[[bytes], Row | Flaw]:
-    """Turn a codec into a function from the bytes of a value to its members.
+def decoding(codec: Steps) -> Callable[[Value], Row | Flaw]:
+    """Turn a codec into a function from the bytes of a value, or a hash, to its members.
 
     Where only presence counts there are none, and an array's are its items, by their numbers.
     What is not what the codec writes is `UNREADABLE`; what would become too large, `TOO_LONG`.
@@ -132,7 +140,7 @@ def decoding(codec: Steps) -> Callable[[bytes], Row | Flaw]:
         return lambda _value: _NO_ROW
     steps = [_function(step) for step in codec]
 
-    def decode(value: bytes) -> Row | Flaw:
+    def decode(value: Any) -> Row | Flaw:
         current: Any = value
         try:
             for step in steps:
@@ -187,6 +195,7 @@ def _inflated(value: bytes, kind: int) -> bytes:
 
 
 _FUNCTIONS: dict[Word, Callable[[Any], Any]] = {
+    Word.HASH: lambda fields: fields,
     Word.JSON: msgspec.json.decode,
     Word.MSGPACK: msgspec.msgpack.decode,
     Word.GZIP: lambda value: _inflated(value, _GZIP),

@@ -5,6 +5,7 @@ Each column has a way for what is plain, as nearly all are, and a careful one fo
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from itertools import repeat
 from types import NoneType
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
     Values = Sequence[object]
+
+
+_DIGITS = re.compile(rb"-?\d{1,19}", re.ASCII)
+"""How a field of a hash, which has no types, writes a number."""
 
 
 class Members:
@@ -150,4 +155,6 @@ def _plain_numbers(values: Values) -> Int64 | None:
 
 
 def _number(value: object) -> int:
+    if isinstance(value, bytes) and _DIGITS.fullmatch(value):
+        value = int(value)
     return value if type(value) is int and MISSING < value < FOREVER else MISSING

@@ -86,6 +86,18 @@ for _model in (AllOf, AnyOf, Not):
     _model.model_rebuild()
 
 
+def fields_of(condition: Condition) -> set[Path]:
+    """Find the fields that a condition looks at."""
+    match condition:
+        case Is(field=field) | Missing(field=field):
+            return {field}
+        case AllOf(all=parts) | AnyOf(any=parts):
+            return set().union(*map(fields_of, parts))
+        case Not(negated=part):
+            return fields_of(part)
+    return set()
+
+
 def reading(condition: Condition) -> Test:
     """Turn a condition into a function of a row.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from idemctl.domain.records import Flaw
+    from idemctl.layouts.codecs import Value
     from idemctl.layouts.paths import Path
 
 _Plain = str | int | float | bool | None
@@ -45,7 +46,7 @@ class PlainDecoder:
         """Whether there is a quick way for these fields."""
         return self._take is not None
 
-    def rows(self, values: Sequence[bytes | Flaw]) -> list[tuple[Any, ...]] | None:
+    def rows(self, values: Sequence[Value | Flaw]) -> list[tuple[Any, ...]] | None:
         """Give the fields of each value, or `None` where any of them is not plain."""
         if self._take is None:
             return None

@@ -21,8 +21,8 @@ from pydantic import (
 )
 
 from idemctl.domain.records import Pattern, Status
-from idemctl.layouts.codecs import Codec
-from idemctl.layouts.conditions import Condition, Is, as_text
+from idemctl.layouts.codecs import Codec, Member, Word
+from idemctl.layouts.conditions import Condition, Is, as_text, fields_of
 from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.paths import Path
@@ -135,6 +135,16 @@ class Side(_Part):
     in_progress_means: str = "in progress"
     """What this library's users call it, for explanations."""
 
+    def paths(self) -> set[Path]:
+        """Find where everything is that a record is read from."""
+        parts = (self.endpoint, self.fingerprint, self.fence, self.epoch, self.response_status)
+        conditions = self.status.conditions() if isinstance(self.status, Statuses) else []
+        return {
+            *(part for part in parts if part is not None),
+            *(at.field for at in self.instants()),
+            *(path for _, condition in conditions for path in fields_of(condition)),
+        }
+
     def instants(self) -> list[At]:
         """List the instants that a record keeps."""
         all_of_them = (self.counted_from, self.completed, self.expires, self.lease, self.due)
@@ -197,6 +207,16 @@ class RedisLayout(Side):
     """The member of the value that repeats the key, where there is one."""
     codec: Codec
     unit: Unit = Unit.MILLISECONDS
+
+    def hash_fields(self) -> list[str]:
+        """List the fields of a hash that are needed; none where keys hold no hashes."""
+        first, *rest = self.codec
+        if first is not Word.HASH:
+            return []
+        if rest and isinstance(rest[0], Member):
+            return [rest[0].member]
+        wanted = {*self.paths(), self.scope, self.key_field} - {None}
+        return sorted({str(path[0] if isinstance(path, tuple) else path) for path in wanted})
 
 
 class Layout(_Part):

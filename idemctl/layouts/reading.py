@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.layouts.codecs import Value
     from idemctl.layouts.columns import Columns, Members
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.model import RedisLayout
@@ -63,7 +64,7 @@ class KeyspaceReader:
     def read(
         self,
         raw_keys: Sequence[bytes],
-        values: Sequence[bytes | Flaw],
+        values: Sequence[Value | Flaw],
         expiries: NDArray[np.int64],
         *,
         sizes: NDArray[np.int64],
@@ -120,8 +121,8 @@ class KeyspaceReader:
             batch.flaw[at] = flaw
         return batch
 
-    def decoded(self, values: Sequence[bytes | Flaw]) -> Decoded:
-        """Take values apart: the bytes stored, or why they were not read.
+    def decoded(self, values: Sequence[Value | Flaw]) -> Decoded:
+        """Take values apart: what is stored, or why it was not read.
 
         A few hundred at a time cost least: all that was made for them fits into a cache.
         """

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from idemctl.layouts.codecs import Value
     from idemctl.layouts.columns import Columns
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.instants import Unit
@@ -66,7 +67,7 @@ class RowReader:
         """Whether `plain_members` is a way to take out anything at all."""
         return self._by_value is not None and self._decoder.is_able
 
-    def plain_members(self, values: Sequence[bytes | Flaw]) -> Members | None:
+    def plain_members(self, values: Sequence[Value | Flaw]) -> Members | None:
         """Take the same out of JSON, if all values are plain and have a status in words.
 
         So it is nearly always: one look takes all fields out of a value.

@@ -68,6 +68,13 @@ def test_an_array_s_members_are_its_items() -> None:
     assert decoding(codec("msgpack"))(value) == {0: 201, 1: {"a": "b"}, 2: b"body"}
 
 
+def test_a_hash_is_its_fields_or_leads_on_into_one_of_them() -> None:
+    fields = {"state": b"DONE", "data": gzip.compress(TEXT.encode())}
+    assert decoding(codec("hash"))(fields) is fields
+    assert decoding(codec(["hash", {"member": "data"}, "gzip", "json"]))(fields) == RECORD
+    assert decoding(codec(["hash", {"member": "none"}, "json"]))(fields) is Flaw.UNREADABLE
+
+
 @pytest.mark.parametrize("presence", [FLAG, OPAQUE])
 def test_where_only_presence_counts_nothing_is_taken_apart(presence: Any) -> None:
     assert decoding(presence)(b"\x80\x04\x95anything") == {}
@@ -92,12 +99,13 @@ def test_one_word_is_short_for_one_step() -> None:
     ("written", "says"),
     [
         ("jsn", "json"),
-        ([], "must end with json or msgpack"),
-        ("gzip", "must end with json or msgpack"),
+        ([], "must end with json, msgpack or hash"),
+        ("gzip", "must end with json, msgpack or hash"),
+        (["gzip", "hash"], "hash comes first"),
         (["json", "gzip"], "gzip cannot come there: a member has to come before it"),
-        ([{"member": "data"}, "json"], "member cannot come there: json or msgpack has to come"),
+        ([{"member": "data"}, "json"], "member cannot come there: json, msgpack or hash has"),
         (["json", "json"], "json cannot come there"),
-        (["json", {"member": "a"}], "must end with json or msgpack"),
+        (["json", {"member": "a"}], "must end with json, msgpack or hash"),
         (["flag", "json"], "flag stands alone"),
         (["gzip", "opaque"], "opaque stands alone"),
         ([{"strip": ""}, "json"], "at least 1 character"),

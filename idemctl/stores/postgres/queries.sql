@@ -176,7 +176,7 @@ SELECT ctid::text FROM ONLY {leaf} WHERE {range} AND {expired}
 -- a cursor over columns that the index lacks sorts all equal expiries at every step.
 WITH picked AS MATERIALIZED (
     SELECT ctid, {ordered_by} AS at FROM ONLY {leaf}
-     WHERE {after} AND {expired}
+     WHERE {ordered_by} >= {after} AND {expired}
      ORDER BY {ordered_by} LIMIT {limit} FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM ONLY {leaf}

@@ -146,13 +146,12 @@ class Statements:
     ) -> Deleted:
         """Delete the next batch along the index, from its start or from a value on."""
         ordered_by = value(judgement.ordered_by.field)
-        # A text in quotes becomes whatever the column is.
-        passed = sql.SQL("{} >= {}").format(ordered_by, sql.Literal(after))
         rows = self._told(
             query(
                 "delete_oldest",
                 ordered_by=ordered_by,
-                after=sql.SQL("true") if after is None else passed,
+                # What stands in quotes becomes whatever the column is.
+                after=ordered_by if after is None else sql.Literal(after),
                 limit=sql.Literal(limit),
                 **self._slots(leaf, judgement),
             )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.layouts.codecs import Value
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.reading import Decoded, KeyspaceReader
     from idemctl.stores.redis.bulk import Command, Lane, Reply
@@ -34,27 +35,28 @@ CHUNKS = 4
 works while values are read here, and never waits with replies that it cannot send."""
 _HEAD = 16 * 1024
 """So many bytes of a value come at first: 2 MB at most for a burst."""
-_LONGEST = 1024 * 1024
+LONGEST = 1024 * 1024
 """A longer value is not read: its record is malformed, with its true size."""
 _AGAIN = 16
 """So many keys are looked at again at once: 16 MB at most."""
-_GONE = -2
+GONE = -2
 _LAST_INSTANT = to_micros(datetime.max.replace(tzinfo=UTC)) // 1000
 
 
 class Fetcher:
-    """Asks one lane for values, each with its expiry beside it."""
+    """Asks one lane for strings, each with its expiry beside it."""
 
     def __init__(self, lane: Lane, layout: RedisLayout, prefix: bytes) -> None:
         self._lane = lane
         self._prefix = prefix
         self._is_parsed = not is_presence(layout.codec)
-        self._longest = _LONGEST if self._is_parsed else _HEAD
+        self._longest = LONGEST if self._is_parsed else _HEAD
+        self._first = _beginning(_HEAD)
         self._expiry = self._expiry_command()
 
     def bursts(self, keys: Sequence[bytes]) -> list[Burst]:
         """Make what has to be sent for some keys; `receive` reads the replies."""
-        burst = Burst(commands=(_beginning(_HEAD), self._expiry), keys=keys)
+        burst = Burst(commands=(self._first, self._expiry), keys=keys)
         return [Burst.of(b"TIME"), burst] if self._is_relative else [burst]
 
     def receive(self, keys: Sequence[bytes], rows: Rows) -> list[bytes]:
@@ -72,7 +74,7 @@ class Fetcher:
         again = []
         for key, reply, expiry in zip(keys, values, expiries, strict=True):
             value = self._value(reply)
-            if self._lane.checked(expiry) == _GONE:
+            if self._lane.checked(expiry) == GONE:
                 continue
             if isinstance(value, Flaw) or 0 < len(value) <= _HEAD:
                 rows.add([key], [value], [expiry], now)
@@ -96,7 +98,7 @@ class Fetcher:
             keys, replies[::3], replies[1::3], replies[2::3], strict=True
         ):
             read = self._value(value)
-            if lane.checked(expiry) == _GONE:
+            if lane.checked(expiry) == GONE:
                 continue
             size = 0 if isinstance(read, Flaw) else lane.checked(length)
             if self._is_parsed and size > self._longest:
@@ -135,7 +137,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.keys: list[bytes] = []
-        self.values: list[bytes | Flaw] = []
+        self.values: list[Value | Flaw] = []
         self.expiries: list[int] = []
         self.sizes: list[int] | None = None
         """True sizes, where values may not be whole."""
@@ -144,7 +146,7 @@ class Rows:
     def add(
         self,
         keys: Sequence[bytes],
-        values: Sequence[bytes | Flaw],
+        values: Sequence[Value | Flaw],
         expiries: Sequence[int],
         now: int,
     ) -> None:
@@ -197,7 +199,7 @@ def _are_plain(values: Sequence[Reply], expiries: Sequence[Reply]) -> bool:
     return (
         set(map(type, values)) == {bytes}
         and set(map(type, expiries)) == {int}
-        and _GONE not in expiries
+        and GONE not in expiries
         and all(values)
         and max(map(len, values)) <= _HEAD
     )

@@ -11,7 +11,8 @@ from idemctl.errors import Unsupported
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.reading import KeyspaceReader
 from idemctl.stores.answers import Found
-from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Fetcher, Rows
+from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Rows
+from idemctl.stores.redis.hashes import fetcher_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ class LookUp:
     def __init__(self, lane: Lane, layout: RedisLayout, prefix: bytes, names: Names) -> None:
         self._lane = lane
         self._names = names
-        self._fetcher = Fetcher(lane, layout, prefix)
+        self._fetcher = fetcher_of(lane, layout, prefix)
         self._reader = KeyspaceReader(layout, prefix)
         self._flying: deque[tuple[_Request, Sequence[bytes]]] = deque()
 

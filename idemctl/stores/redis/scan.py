@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 from idemctl.layouts.reading import KeyspaceReader
 from idemctl.stores.redis.bulk import Burst
-from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Fetcher, Rows
+from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Rows
+from idemctl.stores.redis.hashes import fetcher_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +61,7 @@ class Scanner:
         self._choose = choose
         self._reader = KeyspaceReader(layout, prefix)
         self._prefix = prefix
-        self._fetcher = Fetcher(lane, layout, prefix)
+        self._fetcher = fetcher_of(lane, layout, prefix)
 
     def steps(self, shard: Shard) -> Iterator[Step]:
         """Yield the records of one shard, those that need a second look in steps of their own."""

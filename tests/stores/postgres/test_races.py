@@ -361,8 +361,8 @@ MUTATIONS = {
     ),
     "oldest, first half": Mutation(
         block="delete_oldest",
-        old="::timestamptz AND {expired}",
-        new="::timestamptz",
+        old=">= {after} AND {expired}",
+        new=">= {after}",
         caught_by=_held("index"),
     ),
     "oldest, second half": Mutation(
