@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from idemctl.errors import ConfigError
+from idemctl.errors import ConfigError, Refused
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from idemctl.layouts.model import Layout
     from idemctl.settings import Settings
 
-_PRESETS = "layouts/presets"
+_FOLDERS = ("layouts/presets", "layouts/unproven")
+
+
+def preset_files() -> dict[str, Traversable]:
+    """List the presets: the file of each, by its name."""
+    from idemctl.documents import shipped
+
+    files = (file for folder in _FOLDERS for file in shipped(folder))
+    return {file.name.removesuffix(".yaml"): file for file in files}
+
+
+@cache
+def preset(name: str) -> Layout:
+    """Read one preset; there must be one of that name."""
+    from idemctl.documents import parse_document, read_model
+    from idemctl.layouts.model import Layout
+
+    file = preset_files()[name]
+    return read_model(parse_document(file.read_bytes(), file=file.name), Layout)
 
 
 class Catalogue:
@@ -20,14 +41,27 @@ class Catalogue:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def side(self, name: str, engine: str, layout: str) -> Any:
-        """Find one side of the layout that a store names."""
-        side = getattr(self._layout(name, engine, layout), engine)
+    def side(self, name: str, engine: str, layout: str, *, writes: bool = False) -> Any:
+        """Find one side of the layout that a store names.
+
+        Raises:
+            ConfigError: there is no such layout, or it does not describe that side.
+            Refused: it is to be written through, and nobody has tried it.
+        """
+        found = self._layout(name, engine, layout)
+        side = getattr(found, engine)
         if side is None:
             raise ConfigError(
                 f"{self._settings.origin(f'stores.{name}.{engine}.layout')}: "
                 f"layout {layout} does not describe {engine}",
                 hint=f"choose a layout that does, or remove {engine} from the store",
+            )
+        if writes and found.proven == "source":
+            raise Refused(
+                f"{name}: layout {layout} was read from the source of its library, and tried "
+                "on no store: nothing is changed through it",
+                hint="look with audit whether it reads your records right; then copy the file, "
+                "and say proven: live",
             )
         return side
 
@@ -39,21 +73,12 @@ class Catalogue:
 
         if layout.endswith(".yaml"):
             return read_model(read_document(Path(layout)), Layout)
-        if layout not in self._presets:
+        presets = preset_files()
+        if layout not in presets:
+            close = get_close_matches(layout, presets, n=1)
             raise ConfigError(
                 f"{self._settings.origin(f'stores.{name}.{engine}.layout')}: "
-                f"there is no layout {layout}",
-                hint="there are: " + ", ".join(sorted(self._presets)) + ", or the path of a file",
+                f"there is no layout {layout}{f'; did you mean {close[0]}?' if close else ''}",
+                hint="idemctl layout list shows them all; or write the path of a file",
             )
-        return self._presets[layout]
-
-    @cached_property
-    def _presets(self) -> dict[str, Layout]:
-        from idemctl.documents import parse_document, read_model, shipped
-        from idemctl.layouts.model import Layout
-
-        documents = (
-            parse_document(file.read_bytes(), file=file.name) for file in shipped(_PRESETS)
-        )
-        layouts = (read_model(document, Layout) for document in documents)
-        return {layout.layout: layout for layout in layouts}
+        return preset(layout)

@@ -222,7 +222,7 @@ class Workplace:
         application = f"idemctl {run.verb} {run.id}"
         policies = Policies() if store.policies is None else self._policies(store.policies)
         if store.postgres is not None:
-            layout = self._catalogue.side(name, "postgres", store.postgres.layout)
+            layout = self._catalogue.side(name, "postgres", store.postgres.layout, writes=writes)
             yield Target(
                 store=name,
                 opens=PostgresTableOpener(
@@ -238,7 +238,7 @@ class Workplace:
                 sight=sight_of(layout),
             )
         if store.redis is not None:
-            keyspace = self._catalogue.side(name, "redis", store.redis.layout)
+            keyspace = self._catalogue.side(name, "redis", store.redis.layout, writes=writes)
             yield Target(
                 store=name,
                 opens=RedisKeyspaceOpener(

@@ -86,6 +86,7 @@ def application() -> typer.Typer:
         doctor,
         gc,
         hits,
+        layout,
         policy,
         reconcile,
         runbook,
@@ -106,7 +107,7 @@ def application() -> typer.Typer:
     app.callback()(_top)
     for module in (
         *(demo, doctor, audit, diagnose, hits, gc, reconcile),
-        *(policy, runbook, store, schema, sandbox, help_),
+        *(policy, layout, runbook, store, schema, sandbox, help_),
     ):
         module.register(app)
     return app

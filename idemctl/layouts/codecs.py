@@ -38,6 +38,8 @@ class Word(StrEnum):
     """Only the key says something, for its value must not be taken apart."""
     HASH = "hash"
     """The key holds a hash, whose fields are the members."""
+    BLANK = "blank"
+    """An empty value is a record without members."""
     JSON = "json"
     MSGPACK = "msgpack"
     GZIP = "gzip"
@@ -88,8 +90,8 @@ def _pipeline(codec: Word | Steps) -> Steps:
         return steps
     is_taken_apart = False
     for at, step in enumerate(steps):
-        if step is Word.HASH and at:
-            raise ValueError("hash comes first, for it is what the key holds")
+        if step in {Word.HASH, Word.BLANK} and at:
+            raise ValueError(f"{_name(step)} comes first: it says what the key holds")
         if step in {Word.FLAG, Word.OPAQUE}:
             raise ValueError(f"{_name(step)} stands alone")
         if isinstance(step, Member) != is_taken_apart:
@@ -138,9 +140,12 @@ def decoding(codec: Steps) -> Callable[[Value], Row | Flaw]:
     """
     if is_presence(codec):
         return lambda _value: _NO_ROW
-    steps = [_function(step) for step in codec]
+    may_be_blank = codec[0] is Word.BLANK
+    steps = [_function(step) for step in codec if step is not Word.BLANK]
 
     def decode(value: Any) -> Row | Flaw:
+        if may_be_blank and not value:
+            return _NO_ROW
         current: Any = value
         try:
             for step in steps:

@@ -71,9 +71,11 @@ _SCALES = {
 
 
 def _zone(name: str) -> str:
+    if name == "UTC":
+        return name  # Also on a machine that has no list of zones.
     try:
         ZoneInfo(name)
-    except (ValueError, OSError):
+    except (KeyError, ValueError, OSError):
         raise ValueError("is no time zone: write UTC, or a name such as Europe/Berlin") from None
     return name
 

@@ -44,12 +44,20 @@ def _template(text: str) -> str:
     return text
 
 
-def _expression(text: str) -> str:
+def _compiled(text: str) -> re.Pattern[bytes]:
     try:
-        compiled = re.compile(text.encode("utf-8"), re.DOTALL)
+        return re.compile(text.encode("utf-8"), re.DOTALL)
     except re.error as error:
         raise ValueError(f"is no regular expression: {error}") from None
-    if "key" not in compiled.groupindex:
+
+
+def _names(text: str) -> str:
+    _compiled(text)
+    return text
+
+
+def _expression(text: str) -> str:
+    if "key" not in _compiled(text).groupindex:
         raise ValueError("must name the part that is the key: (?P<key>...)")
     return text
 
@@ -200,6 +208,11 @@ class RedisLayout(Side):
     key: Annotated[str, AfterValidator(_expression)]
     """A regular expression for what follows the prefix, with the parts `key`, `scope` and
     `endpoint` by name. A part that is also a member of the value is taken from the value."""
+    lock: Annotated[str, AfterValidator(_expression)] | None = None
+    """The same for keys whose presence alone says that work is in progress, until they expire."""
+    beside: Annotated[str, AfterValidator(_names)] | None = None
+    """A regular expression for what follows the prefix of keys that are no records: locks that
+    say nothing more than the record does, indexes, counters."""
     name: Annotated[str, AfterValidator(_template)] | None = None
     """A template for what follows the prefix, by which a record is found from its key:
     `[{scope}:]{key}`. See `layouts.naming`."""

@@ -8,24 +8,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, Discriminator, Field, StrictInt, StrictStr, Tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _Name = Annotated[StrictStr, Field(min_length=1)]
 _Item = Annotated[StrictInt, Field(ge=0)]
-
-
-def _short(given: object) -> object:
-    """Write a path of one step as that step."""
-    return given[0] if isinstance(given, list) and len(given) == 1 else given
-
-
-Path = Annotated[
-    _Name | _Item | Annotated[tuple[_Name | _Item, ...], Field(min_length=2)],
-    BeforeValidator(_short),
+_Step = Annotated[
+    Annotated[_Name, Tag("name")] | Annotated[_Item, Tag("item")],
+    Discriminator(lambda step: "item" if isinstance(step, int) else "name"),
 ]
+_Steps = Annotated[tuple[_Step, ...], Field(min_length=1)]
+
+
+def _kind(given: object) -> str:
+    if isinstance(given, list | tuple):
+        return "steps"
+    return "item" if isinstance(given, int) else "name"
+
+
+def _short(path: Any) -> Any:
+    """Write a path of one step as that step."""
+    return path[0] if isinstance(path, tuple) and len(path) == 1 else path
+
+
+if TYPE_CHECKING:
+    Path = str | int | tuple[str | int, ...]
+else:
+    Path = Annotated[
+        Annotated[_Name, Tag("name")]
+        | Annotated[_Item, Tag("item")]
+        | Annotated[_Steps, Tag("steps")],
+        Discriminator(_kind),
+        AfterValidator(_short),
+    ]
 
 
 def taking(path: Path) -> Callable[[Mapping[Any, Any]], Any]:

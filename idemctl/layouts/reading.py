@@ -59,6 +59,7 @@ class KeyspaceReader:
         self._decode = decoding(layout.codec)
         self._skip = len(prefix)
         self._pattern = re.compile(layout.key.encode("utf-8"), re.DOTALL)
+        self._lock = layout.lock and re.compile(layout.lock.encode("utf-8"), re.DOTALL)
         self._naming = None if layout.name is None else Naming(layout.name, prefix=prefix)
 
     def read(
@@ -96,12 +97,13 @@ class KeyspaceReader:
         layout = self._layout
         columns, odd = decoded.members.columns(), dict(decoded.odd)
         endpoints: Sequence[bytes] = [b""] * len(columns)
+        locks: list[int] = []
         if asked is not None:
             keys, scopes = self._identity(columns, raw_keys, asked, odd)
         elif (own := self._own_identity(columns, raw_keys)) is not None:
             keys, scopes = own
         else:
-            names = self._names(raw_keys, odd)
+            names = self._names(raw_keys, odd, locks)
             parts = zip(self._part(names, "key"), raw_keys, strict=True)
             named = [key or raw[self._skip :] for key, raw in parts], self._part(names, "scope")
             keys, scopes = self._identity(columns, raw_keys, named, odd)
@@ -119,6 +121,10 @@ class KeyspaceReader:
         for at, flaw in odd.items():
             batch.status[at] = Status.MALFORMED
             batch.flaw[at] = flaw
+        if locks:
+            batch.status[locks] = Status.IN_PROGRESS
+            batch.flaw[locks] = Flaw.NONE
+            batch.lease_until[locks] = expiries[locks]
         return batch
 
     def decoded(self, values: Sequence[Value | Flaw]) -> Decoded:
@@ -142,11 +148,16 @@ class KeyspaceReader:
         return Decoded(members, odd)
 
     def _names(
-        self, raw_keys: Sequence[bytes], odd: dict[int, Flaw]
+        self, raw_keys: Sequence[bytes], odd: dict[int, Flaw], locks: list[int]
     ) -> list[re.Match[bytes] | None]:
         """Take the names apart; one that the layout does not write is odd."""
         match, skip = self._pattern.fullmatch, self._skip
         names = [match(raw[skip:]) for raw in raw_keys]
+        if self._lock:
+            for at, raw in enumerate(raw_keys):
+                if lock := self._lock.fullmatch(raw[skip:]):
+                    names[at] = lock
+                    locks.append(at)
         if None in names:
             for at, name in enumerate(names):
                 if name is None:
@@ -157,7 +168,7 @@ class KeyspaceReader:
         """Give a part of each name, empty where it has none."""
         if part not in self._pattern.groupindex:
             return [b""] * len(names)
-        return [(name and name[part]) or b"" for name in names]
+        return [(name and part in name.re.groupindex and name[part]) or b"" for name in names]
 
     def _own_identity(self, columns: Columns, raw_keys: Sequence[bytes]) -> Identity | None:
         """Take keys and scopes from the values, where every name is the one that they write.

@@ -165,9 +165,8 @@ CASES = {
         words=("gc",),
         config=PAYMENTS.replace("layout: reference", "layout: refrence"),
         status=ExitStatus.CONFIG,
-        says="{config}:4:39: there is no layout refrence",
-        hint="there are: bare, body-hash, outbox, reference, url-path, workflow, or the path of a "
-        "file",
+        says="{config}:4:39: there is no layout refrence; did you mean reference?",
+        hint="idemctl layout list shows them all; or write the path of a file",
     ),
 }
 # In doctor, what is wrong with a store is a line of the report.

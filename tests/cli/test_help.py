@@ -28,6 +28,7 @@ COMMANDS = (
     "",
     *("demo", "doctor", "audit", "diagnose", "hits", "gc", "reconcile"),
     *("policy", "policy check"),
+    *("layout", "layout list", "layout check"),
     *("runbook", "runbook list", "runbook show", "runbook run"),
     *("store", "store show"),
     *("schema", "schema own", "schema postgres", "schema redis"),
@@ -35,7 +36,7 @@ COMMANDS = (
     "sandbox inject",
     *("help", "help exit-codes"),
 )
-GROUPS = ("", "help", "policy", "runbook", "sandbox", "schema", "store")
+GROUPS = ("", "help", "layout", "policy", "runbook", "sandbox", "schema", "store")
 
 
 def file_of(command: str) -> Path:

@@ -75,6 +75,13 @@ def test_a_hash_is_its_fields_or_leads_on_into_one_of_them() -> None:
     assert decoding(codec(["hash", {"member": "none"}, "json"]))(fields) is Flaw.UNREADABLE
 
 
+def test_an_empty_value_may_say_something_too() -> None:
+    decode = decoding(codec(["blank", "json"]))
+    assert decode(b"") == {}
+    assert decode(TEXT.encode()) == RECORD
+    assert decode(b" ") is Flaw.UNREADABLE
+
+
 @pytest.mark.parametrize("presence", [FLAG, OPAQUE])
 def test_where_only_presence_counts_nothing_is_taken_apart(presence: Any) -> None:
     assert decoding(presence)(b"\x80\x04\x95anything") == {}
@@ -102,6 +109,7 @@ def test_one_word_is_short_for_one_step() -> None:
         ([], "must end with json, msgpack or hash"),
         ("gzip", "must end with json, msgpack or hash"),
         (["gzip", "hash"], "hash comes first"),
+        (["gzip", "blank", "json"], "blank comes first"),
         (["json", "gzip"], "gzip cannot come there: a member has to come before it"),
         ([{"member": "data"}, "json"], "member cannot come there: json, msgpack or hash has"),
         (["json", "json"], "json cannot come there"),

@@ -110,7 +110,7 @@ class RedisKeyspace:
     def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
         """See `Names.names`."""
         with self._lent() as lane:
-            yield from names(lane, self._prefix, shard)
+            yield from names(lane, self._layout, self._prefix, shard)
 
     def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Names.scan_named`."""

@@ -24,7 +24,7 @@ from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Rows
 from idemctl.stores.redis.hashes import fetcher_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from idemctl.domain.batch import Batch
     from idemctl.layouts.model import RedisLayout
@@ -61,6 +61,7 @@ class Scanner:
         self._choose = choose
         self._reader = KeyspaceReader(layout, prefix)
         self._prefix = prefix
+        self._records = records_among(layout, prefix)
         self._fetcher = fetcher_of(lane, layout, prefix)
 
     def steps(self, shard: Shard) -> Iterator[Step]:
@@ -105,7 +106,7 @@ class Scanner:
                 cursor, found = lane.checked(lane.receive()[0])
                 cursor = None if cursor == b"0" else cursor
                 pages += 1
-                fresh = recent.fresh(_of_shard(found, shard))
+                fresh = self._records(recent.fresh(_of_shard(found, shard)))
                 pending += fresh if self._choose is None else self._choose(fresh)
             is_last = cursor is None and not flying and not pending
             done = 1.0 if is_last else min(0.99, pages * _PAGE / total) if total else 0.0
@@ -117,13 +118,21 @@ class Scanner:
         return reply if type(reply) is int else 0
 
 
-def names(lane: Lane, prefix: bytes, shard: Shard) -> Iterator[list[bytes]]:
-    """List the keys of one shard, a page of the server at a time."""
-    recent = _Recent()
+def records_among(layout: RedisLayout, prefix: bytes) -> Callable[[list[bytes]], list[bytes]]:
+    """Make what leaves out the names of keys that are no records."""
+    if layout.beside is None:
+        return lambda names: names
+    match, skip = re.compile(layout.beside.encode("utf-8"), re.DOTALL).fullmatch, len(prefix)
+    return lambda names: [name for name in names if match(name, skip) is None]
+
+
+def names(lane: Lane, layout: RedisLayout, prefix: bytes, shard: Shard) -> Iterator[list[bytes]]:
+    """List the records of one shard by name, a page of the server at a time."""
+    recent, records = _Recent(), records_among(layout, prefix)
     cursor = b"0"
     while True:
         cursor, found = lane.checked(lane.ask(_page(cursor, prefix))[0])
-        yield recent.fresh(_of_shard(found, shard))
+        yield records(recent.fresh(_of_shard(found, shard)))
         if cursor == b"0":
             return
 

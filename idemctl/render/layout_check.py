@@ -1,0 +1,95 @@
+"""What a check of layouts found, for people and for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from idemctl.domain.outcomes import Report, Sheet
+from idemctl.domain.sight import blindness, remedy
+from idemctl.render.envelope import failure
+from idemctl.render.figures import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from idemctl.documents import Problem
+    from idemctl.operations.layout_check import Checked, Outcome, SideSight
+    from idemctl.run.run import Run
+
+_HEADINGS = ("failure mode", "is", "for want of", "what would help")
+
+
+def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
+    """Make the report of a check."""
+    problems = [problem for one in outcome.files for problem in one.problems]
+    looked_at = count(len(outcome.files), "file")
+    headline = f"{looked_at}: {count(len(problems), 'error') if problems else 'valid'}"
+    return Report(
+        command="layout-check",
+        status=outcome.status,
+        store=None,
+        run_id=run.id,
+        started_at=run.started_at,
+        finished_at=finished_at,
+        summary={
+            "files": len(outcome.files),
+            "unreadable": len(outcome.failures),
+            "error": len(problems),
+            "layouts": [_layout(one) for one in outcome.files if one.layout],
+        },
+        items=[_item(one) for one in problems],
+        errors=[failure(error) for error in outcome.failures],
+        sheets=[*(sheet for one in outcome.files for sheet in _sheets(one)), *_lines(problems)],
+        headline=headline,
+    )
+
+
+def _layout(one: Checked) -> dict[str, Any]:
+    assert one.layout is not None
+    return {
+        "file": str(one.file),
+        "layout": one.layout.layout,
+        "proven": one.layout.proven,
+        "sides": [
+            {
+                "engine": side.engine.value,
+                "sees": sorted(sight.value for sight in side.sight),
+                "modes": {view.mode.value: view.extent.label for view in side.views},
+            }
+            for side in one.sides
+        ],
+    }
+
+
+def _item(problem: Problem) -> dict[str, Any]:
+    return {
+        "code": "layout-invalid",
+        "severity": "error",
+        "file": problem.place.file,
+        "line": problem.place.line,
+        "column": problem.place.column,
+        "message": problem.message,
+    }
+
+
+def _sheets(one: Checked) -> Iterator[Sheet]:
+    for side in one.sides:
+        yield Sheet(
+            title=f"{one.file}: what its {side.engine.value} side shows",
+            headings=_HEADINGS,
+            rows=list(_rows(side)),
+        )
+
+
+def _rows(side: SideSight) -> Iterator[tuple[str, ...]]:
+    for one in side.views:
+        why = blindness(one.lacks, side.engine) if one.lacks else ""
+        yield one.mode.value, one.extent.label, why, remedy(one.lacks) if one.lacks else ""
+
+
+def _lines(problems: list[Problem]) -> Iterator[Sheet]:
+    if problems:
+        # Editors and CI find the place at the start of a line, as a compiler's.
+        lines = [f"{one.place}: error: {one.message} [layout-invalid]" for one in problems]
+        yield Sheet(lines=lines)

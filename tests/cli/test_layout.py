@@ -1,0 +1,118 @@
+"""layout at the command line: the list, a check, and what is never written through."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from idemctl.bootstrap.layouts import preset_files
+
+if TYPE_CHECKING:
+    from tests.cli.places import Place
+
+MINE = """\
+layout: mine
+title: my table, and its copy as compressed JSON
+proven: source
+postgres:
+  pattern: postgres-unique
+  table: shop.keys
+  key: id
+  fingerprint: digest
+  expires: {field: until_ms, unit: milliseconds}
+  lease: {field: taken_at, zone: UTC, plus: 30s}
+  response_status: [answer, code]
+  status:
+    in_progress: {field: [answer, code], missing: true}
+    completed: {field: [answer, code], missing: false}
+redis:
+  pattern: redis-setnx
+  prefix: "shop:"
+  key: "(?P<key>.+)"
+  name: "{key}"
+  lock: "lock:(?P<key>.+)"
+  codec: [gzip, json]
+  status:
+    completed: always
+"""
+
+
+def test_every_preset_is_listed_the_tried_ones_first(place: Place) -> None:
+    done = place.main("layout", "list", "-o", "json")
+    assert done.status == 0
+    names = [item["layout"] for item in done.document["items"]]
+    assert sorted(names) == sorted(preset_files())
+    proven = [item["proven"] for item in done.document["items"]]
+    assert proven == sorted(proven)
+    assert done.summary["layouts"] == done.summary["live"] + done.summary["source"] == len(names)
+    assert "source only" in place.main("layout", "list").out
+
+
+def test_a_layout_of_one_s_own_takes_thirty_lines_and_is_told_what_it_shows(place: Place) -> None:
+    assert len(MINE.splitlines()) <= 30
+    file = place.folder / "mine.yaml"
+    file.write_text(MINE)
+    done = place.main("layout", "check", str(file), "-o", "json")
+    assert (done.status, done.document["items"]) == (0, [])
+    [layout] = done.summary["layouts"]
+    postgres, redis = layout["sides"]
+    assert {"lease", "fingerprint", "expiry", "response", "status"} <= set(postgres["sees"])
+    assert postgres["modes"]["crash-mid-write"] == "seen"
+    assert redis["modes"]["expired-before-retry"] == "seen"
+    told = place.main("layout", "check", str(file)).out
+    assert "mine.yaml: what its postgres side shows" in told
+    assert "no fence column" in told
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "at", "says"),
+    [
+        ("[gzip, json]", "[gzip, jsn]", "jsn", "did you mean json"),
+        ("codec: [gzip, json]", "codec: gzip", "gzip", "must end with json, msgpack or hash"),
+        ("unit: milliseconds", "unit: millisecond", "millisecond}", "did you mean milliseconds"),
+        ("zone: UTC", "zone: Mars", "Mars", "is no time zone"),
+        ("plus: 30s", "plus: 30", "30", "duration"),
+        ('key: "(?P<key>.+)"', 'key: "(.+)"', '"(.+)"', "must name the part that is the key"),
+        ('lock: "lock:(?P<key>.+)"', 'lock: "("', '"("', "is no regular expression"),
+        ("  table: shop.keys\n", "", "postgres:", "the field 'table' is missing"),
+        ("fingerprint: digest", "fingerprnt: digest", "fingerprnt", "did you mean 'fingerprint'?"),
+        ("status:\n    completed: always", "status: odd", "odd", "must be unknown, not odd"),
+    ],
+)
+def test_what_is_wrong_in_a_layout_is_told_by_its_place(
+    place: Place, said: str, instead: str, at: str, says: str
+) -> None:
+    assert said in MINE
+    text = MINE.replace(said, instead)
+    before = text[: text.index(at, text.index(instead) if instead else 0)]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    file = place.folder / "mine.yaml"
+    file.write_text(text)
+    done = place.main("layout", "check", str(file))
+    assert done.status == 3
+    assert f"mine.yaml:{line}:{column}: error: " in done.out
+    assert says in done.out
+
+
+def test_a_file_that_is_not_there_is_no_valid_one(place: Place) -> None:
+    done = place.main("layout", "check", "nowhere.yaml")
+    assert done.status == 78
+    assert "nowhere.yaml" in done.err
+
+
+BRANDUR = """\
+version: 1
+stores:
+  keys:
+    postgres: {dsn_env: DATABASE_URL, layout: brandur}
+    ttl: 72h
+"""
+
+
+def test_nothing_is_changed_through_a_layout_that_nobody_has_tried(place: Place, dsn: str) -> None:
+    place.configure(BRANDUR)
+    place.lead(DATABASE_URL=dsn)
+    done = place.main("gc", "--apply", "--store", "keys")
+    assert done.status == 5
+    assert "keys: layout brandur was read from the source of its library" in done.err
