@@ -48,6 +48,9 @@ RECORDS: list[tuple[str, str | bytes, Any, bytes, bytes, Status]] = [
      text(data='{"amt": 1}', status="COMPLETED", expiration=1795971033), HEX.encode(), b"", DONE),
     ("powertools-typescript", f"pay.handler#{MD5}",
      text(status="INPROGRESS", expiration=1795971033), MD5.encode(), b"", CLAIM),
+    ("powertools-typescript", f"pay.handler#{MD5}",
+     text(data={"statusCode": 201}, status="COMPLETED", expiration=1795971033),
+     MD5.encode(), b"", DONE),
     ("idempo", f"response:{HASH}",
      zlib.compress(msgspec.msgpack.encode([201, {"a": "b"}, ["body"]])) + b":1",
      HASH.encode(), b"", DONE),
@@ -82,6 +85,28 @@ RECORDS: list[tuple[str, str | bytes, Any, bytes, bytes, Status]] = [
     ("camel-redis-string", "orders:id-1", b"id-1", b"id-1", b"orders", UNKNOWN),
     ("midaz", "{o:l:k:1}", b"", b"k:1", b"o:l", CLAIM),
     ("midaz", "{o:l:k:1}", text(id="t1", status={"code": "CREATED"}), b"k:1", b"o:l", DONE),
+    ("drf-idempotency", "k:1",
+     text(fingerprint="f", status="in_progress", created_at="2026-11-30T12:00:00+00:00"),
+     b"k:1", b"", CLAIM),
+    ("drf-idempotency", "k:1",
+     text(fingerprint="f", status="completed", response_status_code=201), b"k:1", b"", DONE),
+    ("fastidempotent", "lock:POST:/x:k", b"1", b"POST:/x:k", b"", CLAIM),
+    ("fastidempotent", "record:POST:/x:k",
+     text(key="POST:/x:k", status="complete", status_code=201), b"POST:/x:k", b"", DONE),
+    ("idemkit", HEX * 2, text(state="CLAIMED", fingerprint="f", lease_until_ms=1796040000000),
+     (HEX * 2).encode(), b"", CLAIM),
+    ("idemkit", HEX * 2, text(state="COMPLETED", fingerprint="f", response_status=201),
+     (HEX * 2).encode(), b"", DONE),
+    ("gcp-pubsub-idempotency", "orders/7",
+     {"state": b"CLAIMED", "fencing_id": b"3", "lease_expiry": b"1796040000000"},
+     b"orders/7", b"", CLAIM),
+    ("gcp-pubsub-idempotency", "orders/7",
+     {"state": b"DONE", "fencing_id": b"3", "done_at": b"1796040000000"}, b"orders/7", b"", DONE),
+    ("nodii-idempotency", "pay:webhook:idempotency:t:stripe:evt_1",
+     text(status="in_flight", owner_id="o", heartbeat_at_ms=1796040000000),
+     b"t:stripe:evt_1", b"pay", CLAIM),
+    ("nodii-idempotency", f"pay:saga:idempotency:{HEX * 2}", text(status="completed", result={}),
+     (HEX * 2).encode(), b"pay", DONE),
 ]  # fmt: skip
 
 
@@ -115,7 +140,7 @@ def test_a_record_is_read_as_its_library_writes_it(record: Any) -> None:
 
 @pytest.mark.parametrize("name", sorted({name for name, *_ in RECORDS}))
 def test_what_a_library_does_not_write_is_malformed_or_opaque(name: str) -> None:
-    raw = next(one[1] for one in RECORDS if one[0] == name)
+    raw = next(one[1] for one in RECORDS if one[0] == name and one[5] is not CLAIM)
     layout = keyspace(name)
     for value in (b"\x80\x04]", b"[]", b"null", b'"x"', b"{}"):
         broken = {"data": value} if layout.hash_fields() else value
@@ -134,11 +159,20 @@ def test_units_and_nested_parts_are_read() -> None:
     assert claim.expires_at.timestamp() == 1795971033
     assert claim.lease_until.timestamp() == 1795967436.061
     assert claim.endpoint == b"pay.__main__.handler"
-    lock = read("idempo", RECORDS[4][1], RECORDS[4][2])
+    lock = read("idempo", RECORDS[5][1], RECORDS[5][2])
     # A lock ends when its key does.
     assert lock.lease_until == lock.key_expires_at
+    [hashed] = [read(*one[:3]) for one in RECORDS if one[0][:3] == "gcp" and one[5] is CLAIM]
+    assert (hashed.fence, hashed.lease_until.timestamp()) == (3, 1796040000)
     codes = {one[0]: read(*one[:3]).response_status for one in RECORDS if one[5] is DONE}
-    assert codes == dict.fromkeys(codes, 201) | {"powertools-python": None, "midaz": None}
+    none = (
+        "powertools-python",
+        "powertools-typescript",
+        "midaz",
+        "gcp-pubsub-idempotency",
+        "nodii-idempotency",
+    )
+    assert codes == dict.fromkeys(codes, 201) | dict.fromkeys(none)
     assert MISSING not in codes.values()
 
 
