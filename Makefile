@@ -24,7 +24,16 @@ demo: install
 
 # Every test that needs no package of the system.
 test: install
-	@$(BIN)/pytest -m "not system"
+	@$(BIN)/pytest -m "not system and not compat"
+
+# Libraries of real life write their records, and idemctl reads them.
+test-compat: install .compat/installed
+	@COMPAT_PYTHON=$(CURDIR)/.compat/bin/python $(BIN)/pytest -m compat
+
+.compat/installed: tests/compat/requirements.txt
+	@$(PYTHON) -m venv --clear .compat
+	@.compat/bin/python -m pip install -qq -r tests/compat/requirements.txt
+	@touch $@
 
 # Lint, format, types, import contracts, and that the documentation shows the real help.
 check: install
@@ -59,4 +68,4 @@ system:
 test-system: install
 	@$(BIN)/pytest -m system
 
-.PHONY: help install demo test check bench docs lock system test-system
+.PHONY: help install demo test test-compat check bench docs lock system test-system

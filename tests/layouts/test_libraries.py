@@ -1,4 +1,4 @@
-"""Layouts from source alone: each reads records as its library writes them."""
+"""Layouts of libraries: each reads records as its library writes them, by what its source says."""
 
 from __future__ import annotations
 
@@ -148,10 +148,10 @@ def test_what_a_library_does_not_write_is_malformed_or_opaque(name: str) -> None
         assert status in {Status.MALFORMED, UNKNOWN} or value in {b"{}", b"[]"}, value
 
 
-def test_every_keyspace_of_theirs_has_a_record_here() -> None:
+def test_every_keyspace_that_nobody_has_tried_has_a_record_here() -> None:
     described = {name for name in preset_files() if layout_of(name).redis is not None}
     unproven = {name for name in described if layout_of(name).proven == "source"}
-    assert unproven == {name for name, *_ in RECORDS}
+    assert unproven <= {name for name, *_ in RECORDS} <= described
 
 
 def test_units_and_nested_parts_are_read() -> None:
