@@ -10,8 +10,8 @@ from idemctl.domain.outcomes import Report
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(help="What the reference patterns' stores look like.")
-    for name, function in (("own", own), ("postgres", postgres), ("redis", redis)):
+    group = typer.Typer(help="What stores look like, and the files that describe them.")
+    for name, function in _COMMANDS.items():
         verb(group, name, full_name=f"schema {name}")(function)
     app.add_typer(group, name="schema")
 
@@ -54,6 +54,21 @@ def redis(work: Work) -> Report:
     Exit status: 0 printed.
     """
     return _print("redis", work)
+
+
+def layout(work: Work) -> Report:
+    """Print the JSON Schema of layout files, for an editor that completes and checks them.
+
+    idemctl schema layout > layout.schema.json
+
+    Prints JSON and connects to nothing.
+
+    Exit status: 0 printed.
+    """
+    return _print("layout", work)
+
+
+_COMMANDS = {"own": own, "postgres": postgres, "redis": redis, "layout": layout}
 
 
 def _print(what: str, work: Work) -> Report:

@@ -17,6 +17,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -62,7 +63,11 @@ def _expression(text: str) -> str:
     return text
 
 
-LayoutPattern = Annotated[Pattern, BeforeValidator(_pattern)]
+LayoutPattern = Annotated[
+    Pattern,
+    BeforeValidator(_pattern),
+    WithJsonSchema({"enum": [one.label for one in Pattern]}),
+]
 
 
 class _Part(BaseModel):

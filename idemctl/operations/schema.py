@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,6 +21,8 @@ class What(StrEnum):
     """The tables of the reference patterns."""
     REDIS = "redis"
     """Keys, values and settings of the reference patterns; there is nothing to create."""
+    LAYOUT = "layout"
+    """What a layout file may hold, as JSON Schema."""
 
 
 _FILES = {What.OWN: "own.sql", What.POSTGRES: "postgres.sql", What.REDIS: "redis.conf"}
@@ -35,5 +38,17 @@ class Outcome:
 
 
 def schema(what: What) -> Outcome:
-    """Read one of the texts."""
+    """Read one of the texts, or write it."""
+    if what is What.LAYOUT:
+        return Outcome(what=what, text=_of_layouts())
     return Outcome(what=what, text=shipped_text(f"{_FOLDER}/{_FILES[what]}"))
+
+
+def _of_layouts() -> str:
+    from idemctl.layouts.model import Layout
+
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "idemctl/layout/v1",
+    }
+    return json.dumps(head | Layout.model_json_schema(), indent=2) + "\n"

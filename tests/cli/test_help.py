@@ -31,7 +31,7 @@ COMMANDS = (
     *("layout", "layout list", "layout check"),
     *("runbook", "runbook list", "runbook show", "runbook run"),
     *("store", "store show"),
-    *("schema", "schema own", "schema postgres", "schema redis"),
+    *("schema", "schema own", "schema postgres", "schema redis", "schema layout"),
     *("sandbox", "sandbox up", "sandbox down", "sandbox status", "sandbox env", "sandbox seed"),
     "sandbox inject",
     *("help", "help exit-codes"),

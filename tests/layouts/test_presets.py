@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 
+from idemctl.bootstrap.layouts import preset_files
 from idemctl.documents import InvalidDocument, parse_document, read_model, shipped
 from idemctl.domain.records import Pattern, Status
 from idemctl.layouts.instants import At
 from idemctl.layouts.model import Layout, Statuses
+from idemctl.operations.schema import What, schema
 
 if TYPE_CHECKING:
     from idemctl.layouts.model import PostgresLayout, RedisLayout
@@ -144,3 +148,15 @@ def test_a_key_expression_names_the_key(expression: str, message: str) -> None:
     )
     with pytest.raises(InvalidDocument, match=message):
         read(text)
+
+
+def test_every_layout_fits_the_schema_that_is_published_and_a_wrong_one_does_not() -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(schema(What.LAYOUT).text))
+    for name, file in preset_files().items():
+        document = parse_document(file.read_bytes(), file=file.name).data
+        assert [error.message for error in validator.iter_errors(document)] == [], name
+        for side in ("postgres", "redis"):
+            if side in document:
+                wrong = document | {side: document[side] | {"fingerprnt": "x"}}
+                assert not validator.is_valid(wrong)
+                assert not validator.is_valid(document | {side: document[side] | {"pattern": 1}})
