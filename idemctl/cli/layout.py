@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,14 @@ import typer
 
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
+from idemctl.errors import UsageError
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(help="How libraries write their records.")
     verb(group, "list", full_name="layout list")(list_layouts)
+    verb(group, "show", full_name="layout show")(show)
     verb(group, "check", full_name="layout check")(check)
     app.add_typer(group, name="layout")
 
@@ -35,6 +38,30 @@ def list_layouts(work: Work) -> Report:
     from idemctl.render.layout_list import report
 
     return report(operation(map(preset, preset_files())), work.run, work.now())
+
+
+def show(
+    work: Work, name: Annotated[str, typer.Argument(metavar="NAME", help="as layout list says it")]
+) -> Report:
+    """Print a layout that comes with idemctl, as a file to start from.
+
+    idemctl layout show brandur > ours.yaml
+
+    Reads what comes with idemctl; asks no store and changes nothing.
+
+    Exit status: 0, 2 no such layout.
+    """
+    from idemctl.bootstrap.layouts import preset_files
+    from idemctl.render.layout_show import report
+
+    files = preset_files()
+    if name not in files:
+        close = difflib.get_close_matches(name, files, n=1)
+        raise UsageError(
+            f"there is no layout {name!r}",
+            hint=f"did you mean {close[0]}?" if close else "idemctl layout list shows them",
+        )
+    return report(name, files[name].read_text("utf-8"), work.run, work.now())
 
 
 def check(

@@ -65,6 +65,17 @@ def test_a_layout_of_one_s_own_takes_thirty_lines_and_is_told_what_it_shows(plac
     assert "no fence column" in told
 
 
+def test_a_preset_is_shown_as_a_file_that_is_valid(place: Place) -> None:
+    shown = place.main("layout", "show", "brandur")
+    assert shown.status == 0
+    file = place.folder / "ours.yaml"
+    file.write_text(shown.out)
+    assert place.main("layout", "check", str(file)).status == 0
+    unknown = place.main("layout", "show", "brander")
+    assert (unknown.status, unknown.out) == (2, "")
+    assert "did you mean brandur?" in unknown.err
+
+
 @pytest.mark.parametrize(
     ("said", "instead", "at", "says"),
     [
