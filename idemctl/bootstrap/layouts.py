@@ -60,8 +60,8 @@ class Catalogue:
             raise Refused(
                 f"{name}: layout {layout} was read from the source of its library, and tried "
                 "on no store: nothing is changed through it",
-                hint="look with audit whether it reads your records right; then take idemctl "
-                f"layout show {found.layout} as a file of your own, and say proven: live in it",
+                hint=f"idemctl layout show {found.layout} prints it; layout check --live tries it; "
+                "then name your file, with proven: live in it",
             )
         return side
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from idemctl.domain.policies import Policies
+    from idemctl.layouts.model import Layout
     from idemctl.layouts.transcript import Transcript
     from idemctl.operations.doctor import Line
     from idemctl.run.run import Run
@@ -70,6 +71,15 @@ class Workplace:
             side
             for name, store in chosen.items()
             for side in self._sides(name, store, run, writes=writes)
+        ]
+
+    def targets_through(self, layout: Layout, run: Run) -> list[Target]:
+        """List the sides of the chosen stores that a layout describes, to be read through it."""
+        chosen = self.settings.chosen().items()
+        return [
+            side
+            for name, store in chosen
+            for side in self._sides(name, store, run, writes=False, through=layout)
         ]
 
     def pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
@@ -212,7 +222,13 @@ class Workplace:
             return Unsupported(f"{name}: {error.message}", hint=error.hint)
 
     def _sides(
-        self, name: str, store: StoreSettings, run: Run, *, writes: bool
+        self,
+        name: str,
+        store: StoreSettings,
+        run: Run,
+        *,
+        writes: bool,
+        through: Layout | None = None,
     ) -> Iterable[Target]:
         from idemctl.domain.policies import Policies
         from idemctl.domain.sight import Engine
@@ -221,8 +237,10 @@ class Workplace:
 
         application = f"idemctl {run.verb} {run.id}"
         policies = Policies() if store.policies is None else self._policies(store.policies)
-        if store.postgres is not None:
-            layout = self._catalogue.side(name, "postgres", store.postgres.layout, writes=writes)
+        if store.postgres is not None and (through is None or through.postgres is not None):
+            layout = (through and through.postgres) or self._catalogue.side(
+                name, "postgres", store.postgres.layout, writes=writes
+            )
             yield Target(
                 store=name,
                 opens=PostgresTableOpener(
@@ -237,8 +255,10 @@ class Workplace:
                 in_progress_means=layout.in_progress_means,
                 sight=sight_of(layout),
             )
-        if store.redis is not None:
-            keyspace = self._catalogue.side(name, "redis", store.redis.layout, writes=writes)
+        if store.redis is not None and (through is None or through.redis is not None):
+            keyspace = (through and through.redis) or self._catalogue.side(
+                name, "redis", store.redis.layout, writes=writes
+            )
             yield Target(
                 store=name,
                 opens=RedisKeyspaceOpener(

@@ -6,23 +6,27 @@ mode by failure mode. There is nothing to apply.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from idemctl.documents import InvalidDocument, read_document, read_model
+from idemctl.domain.fit import Fit
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import ConfigError, ExitStatus, worst
-from idemctl.layouts.model import Layout
+from idemctl.layouts.model import Layout, Statuses
 from idemctl.layouts.sight import sight_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from idemctl.documents import Problem
+    from idemctl.domain.records import Status
     from idemctl.domain.sight import View
     from idemctl.layouts.model import Side
     from idemctl.run.run import Run
+    from idemctl.run.target import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,17 @@ class SideSight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """How one side of a layout reads the records of a store."""
+
+    store: str
+    place: str
+    fit: Fit
+    never: tuple[Status, ...]
+    """Statuses that it tells apart, and no record of the sample has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What came of one file."""
 
@@ -42,6 +57,7 @@ class Checked:
     layout: Layout | None = None
     """`None` where it could not be understood."""
     sides: tuple[SideSight, ...] = ()
+    tried: tuple[Tried, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -56,15 +72,30 @@ class Outcome:
     @property
     def status(self) -> ExitStatus:
         """The exit status of the whole."""
-        is_wrong = any(one.problems for one in self.files)
+        is_wrong = any(
+            one.problems or any(tried.fit.is_off for tried in one.tried) for one in self.files
+        )
         statuses = [failure.status for failure in self.failures]
         return worst([*statuses, ExitStatus.FINDINGS if is_wrong else ExitStatus.OK])
 
 
-def check(files: Iterable[Path], run: Run) -> Outcome:
+def check(
+    files: Iterable[Path],
+    run: Run,
+    live: Callable[[Layout], Iterable[Target]] | None = None,
+    *,
+    sample: int = 0,
+) -> Outcome:
     """Check each file; one that is invalid is a finding, for it is what is under test.
 
+    Args:
+        files: layout files; one that is named twice is checked once.
+        run: asked now and then whether to go on.
+        live: gives what is to be read through a layout, where it is to be tried on stores.
+        sample: how many records of each are looked at, about.
+
     Raises:
+        IdemctlError: a store cannot be read.
         ConfigError: no file could be read.
     """
     done: list[Checked] = []
@@ -72,7 +103,10 @@ def check(files: Iterable[Path], run: Run) -> Outcome:
     for file in dict.fromkeys(files):
         run.checkpoint()
         try:
-            done.append(_checked(file))
+            one = _checked(file)
+            if live is not None and one.layout is not None:
+                one = replace(one, tried=tuple(_tried(live(one.layout), one.layout, sample, run)))
+            done.append(one)
         except ConfigError as failure:
             failures.append(failure)
     if failures and not done:
@@ -86,6 +120,23 @@ def _checked(file: Path) -> Checked:
     except InvalidDocument as invalid:
         return Checked(file=file, problems=tuple(invalid.problems))
     return Checked(file=file, layout=layout, sides=tuple(_sides(layout)))
+
+
+def _tried(targets: Iterable[Target], layout: Layout, sample: int, run: Run) -> Iterator[Tried]:
+    for target in targets:
+        side = layout.postgres if target.engine is Engine.POSTGRES else layout.redis
+        assert side is not None, "only such targets are given"
+        known = side.status.conditions() if isinstance(side.status, Statuses) else []
+        with closing(target.opens.open(writable=False)) as store:
+            place = store.describe().place
+            fit = Fit(now=store.clock())
+            for batch in store.sample():
+                fit.see(batch)
+                if fit.seen >= sample:
+                    break
+                run.checkpoint()
+        never = tuple(fit.never([status for status, _ in known]))
+        yield Tried(store=target.store, place=place, fit=fit, never=never)
 
 
 def _sides(layout: Layout) -> Iterator[SideSight]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from idemctl.domain.outcomes import Report, Sheet
+from idemctl.domain.records import Status
 from idemctl.domain.sight import blindness, remedy
 from idemctl.render.envelope import failure
 from idemctl.render.figures import count
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from idemctl.documents import Problem
-    from idemctl.operations.layout_check import Checked, Outcome, SideSight
+    from idemctl.operations.layout_check import Checked, Outcome, SideSight, Tried
     from idemctl.run.run import Run
 
 _HEADINGS = ("failure mode", "is", "for want of", "what would help")
@@ -24,7 +25,10 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
     """Make the report of a check."""
     problems = [problem for one in outcome.files for problem in one.problems]
     looked_at = count(len(outcome.files), "file")
-    headline = f"{looked_at}: {count(len(problems), 'error') if problems else 'valid'}"
+    off = sum(one.fit.is_off for checked in outcome.files for one in checked.tried)
+    found = [count(len(problems), "error")] if problems else []
+    found += [f"{count(off, 'store')} not read right"] if off else []
+    headline = f"{looked_at}: {', '.join(found) or 'valid'}"
     return Report(
         command="layout-check",
         status=outcome.status,
@@ -37,10 +41,14 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
             "unreadable": len(outcome.failures),
             "error": len(problems),
             "layouts": [_layout(one) for one in outcome.files if one.layout],
+            "tried": [_fit(one) for checked in outcome.files for one in checked.tried],
         },
         items=[_item(one) for one in problems],
         errors=[failure(error) for error in outcome.failures],
-        sheets=[*(sheet for one in outcome.files for sheet in _sheets(one)), *_lines(problems)],
+        sheets=[
+            *(sheet for one in outcome.files for sheet in _sheets(one)),
+            _last(problems, headline),
+        ],
         headline=headline,
     )
 
@@ -62,6 +70,20 @@ def _layout(one: Checked) -> dict[str, Any]:
     }
 
 
+def _fit(one: Tried) -> dict[str, Any]:
+    fit = one.fit
+    return {
+        "store": one.store,
+        "place": one.place,
+        "records": fit.seen,
+        "by_status": {status.label: fit.by_status[status] for status in Status},
+        "by_flaw": {flaw.label: number for flaw, number in fit.by_flaw.items()},
+        "never": [status.label for status in one.never],
+        "filled": fit.filled,
+        "absurd": {name: number for name, number in fit.absurd.items() if number},
+    }
+
+
 def _item(problem: Problem) -> dict[str, Any]:
     return {
         "code": "layout-invalid",
@@ -80,6 +102,31 @@ def _sheets(one: Checked) -> Iterator[Sheet]:
             headings=_HEADINGS,
             rows=list(_rows(side)),
         )
+    for tried in one.tried:
+        yield Sheet(
+            title=f"{one.file}: how it reads {tried.store}, {tried.place}",
+            headings=("of what", "records", "which means"),
+            rows=list(_read(tried)),
+        )
+
+
+def _read(one: Tried) -> Iterator[tuple[str, ...]]:
+    fit = one.fit
+    yield "all", count(fit.seen), "" if fit.seen else "nothing was there to be read"
+    for status in Status:
+        number = fit.by_status[status]
+        if status is Status.MALFORMED and number:
+            flaws = ", ".join(f"{flaw.label} {count(n)}" for flaw, n in fit.by_flaw.items())
+            yield status.label, count(number), f"they fit no status: {flaws}"
+        elif status in one.never:
+            yield status.label, "0", "its condition never held in the sample"
+        elif number:
+            yield status.label, count(number), ""
+    for name, number in fit.filled.items():
+        absurd = fit.absurd.get(name, 0)
+        wrong = f"{count(absurd)} lie a century away: another unit?" if absurd else ""
+        if number:
+            yield name, count(number), wrong
 
 
 def _rows(side: SideSight) -> Iterator[tuple[str, ...]]:
@@ -88,8 +135,7 @@ def _rows(side: SideSight) -> Iterator[tuple[str, ...]]:
         yield one.mode.value, one.extent.label, why, remedy(one.lacks) if one.lacks else ""
 
 
-def _lines(problems: list[Problem]) -> Iterator[Sheet]:
-    if problems:
-        # Editors and CI find the place at the start of a line, as a compiler's.
-        lines = [f"{one.place}: error: {one.message} [layout-invalid]" for one in problems]
-        yield Sheet(lines=lines)
+def _last(problems: list[Problem], headline: str) -> Sheet:
+    # Editors and CI find the place at the start of a line, as a compiler's.
+    lines = [f"{one.place}: error: {one.message} [layout-invalid]" for one in problems]
+    return Sheet(lines=[*lines, headline])

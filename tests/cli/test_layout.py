@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from idemctl.bootstrap.layouts import preset_files
 
 if TYPE_CHECKING:
+    from tests.cli.pairs import Pairs
     from tests.cli.places import Place
 
 MINE = """\
@@ -127,3 +128,64 @@ def test_nothing_is_changed_through_a_layout_that_nobody_has_tried(place: Place,
     done = place.main("gc", "--apply", "--store", "keys")
     assert done.status == 5
     assert "keys: layout brandur was read from the source of its library" in done.err
+
+
+LIVE = ("layout", "check", "theirs.yaml", "--live", "--store", "payments", "-o", "json")
+
+
+def tried(pairs: Pairs, *changes: tuple[str, str]) -> Any:
+    """Read the seeded payments through the reference layout, changed."""
+    text = pairs.place.main("layout", "show", "reference").out
+    for said, instead in changes:
+        assert said in text
+        text = text.replace(said, instead)
+    (pairs.place.folder / "theirs.yaml").write_text(text)
+    return pairs.place.main(*LIVE)
+
+
+def test_a_layout_is_tried_on_the_records_of_a_store(pairs: Pairs) -> None:
+    done = tried(pairs)
+    assert (done.status, done.document["items"]) == (0, [])
+    postgres, redis = done.summary["tried"]
+    [(rows,)] = pairs.connection.execute("SELECT count(*) FROM processed_events").fetchall()
+    for one, count in ((postgres, rows), (redis, len(pairs.names()))):
+        assert one["records"] == sum(one["by_status"].values()) == count
+        assert (one["by_status"]["malformed"], one["by_flaw"], one["absurd"]) == (0, {}, {})
+        assert one["by_status"]["completed"] > one["by_status"]["in_progress"] > 0
+        assert one["filled"]["fingerprints"] == count
+
+
+@pytest.mark.parametrize(
+    ("change", "side", "expected"),
+    [
+        (("unit: milliseconds", "unit: seconds"), 1, "absurd"),
+        (("is: completed}", "is: done}"), 0, "by_flaw"),
+        (("codec: json", "codec: msgpack"), 1, "by_flaw"),
+        (('prefix: "idem:"', 'prefix: "elsewhere:"'), 1, "records"),
+    ],
+)
+def test_what_is_read_wrong_is_told_and_ends_with_3(
+    pairs: Pairs, change: tuple[str, str], side: int, expected: str
+) -> None:
+    if expected == "records":
+        pairs.client.delete(*pairs.names())
+    done = tried(pairs, change)
+    assert done.status == 3
+    told = done.summary["tried"][side][expected]
+    assert told == 0 if expected == "records" else told
+    assert "not read right" in pairs.place.main(*LIVE[:-2]).out
+
+
+def test_a_status_that_no_record_has_is_named(pairs: Pairs) -> None:
+    pairs.connection.execute("DELETE FROM processed_events WHERE status = 'failed'")
+    done = tried(pairs)
+    assert done.summary["tried"][0]["never"] == ["failed"]
+    assert "its condition never held in the sample" in pairs.place.main(*LIVE[:-2]).out
+
+
+def test_a_sample_is_about_as_large_as_was_asked(pairs: Pairs) -> None:
+    tried(pairs)
+    done = pairs.place.main(*LIVE, "--sample", "100")
+    assert all(100 <= one["records"] < 2_000 for one in done.summary["tried"])
+    pairs.place.lead(REDIS_URL="redis://127.0.0.1:1/0")
+    assert pairs.place.main(*LIVE).status == 10
