@@ -96,7 +96,14 @@ class At(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _from_path(cls, given: object) -> object:
-        return given if isinstance(given, Mapping | At) else {"field": given}
+        if isinstance(given, At):
+            return given
+        said = dict(given) if isinstance(given, Mapping) else {"field": given}
+        # What came as JSON is no JSON any more, and there a list is no tuple.
+        field = said.get("field")
+        if isinstance(field, list):
+            said["field"] = tuple(field)
+        return said
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -193,6 +193,8 @@ class PostgresLayout(Side):
         for at in self.instants():
             if at.unit is Unit.ISO or (at.unit and at.zone):
                 raise ValueError("a column counts units, or is a timestamp with or without zone")
+            if isinstance(at.field, tuple) and at.unit is None:
+                raise ValueError("an instant inside of JSON is a number: say which unit it counts")
         return self
 
     @property

@@ -17,7 +17,7 @@ _Name = Annotated[StrictStr, Field(min_length=1)]
 _Item = Annotated[StrictInt, Field(ge=0)]
 _Step = Annotated[
     Annotated[_Name, Tag("name")] | Annotated[_Item, Tag("item")],
-    Discriminator(lambda step: "item" if isinstance(step, int) else "name"),
+    Discriminator(lambda step: "item" if type(step) is int else "name"),
 ]
 _Steps = Annotated[tuple[_Step, ...], Field(min_length=1)]
 
@@ -25,7 +25,7 @@ _Steps = Annotated[tuple[_Step, ...], Field(min_length=1)]
 def _kind(given: object) -> str:
     if isinstance(given, list | tuple):
         return "steps"
-    return "item" if isinstance(given, int) else "name"
+    return "item" if type(given) is int else "name"
 
 
 def _short(path: Any) -> Any:

@@ -23,6 +23,7 @@ postgres:
   fingerprint: digest
   expires: {field: until_ms, unit: milliseconds}
   lease: {field: taken_at, zone: UTC, plus: 30s}
+  counted_from: {field: [answer, at], unit: seconds}
   response_status: [answer, code]
   status:
     in_progress: {field: [answer, code], missing: true}
@@ -85,6 +86,9 @@ def test_a_preset_is_shown_as_a_file_that_is_valid(place: Place) -> None:
         ("unit: milliseconds", "unit: millisecond", "millisecond}", "did you mean milliseconds"),
         ("zone: UTC", "zone: Mars", "Mars", "is no time zone"),
         ("plus: 30s", "plus: 30", "30", "duration"),
+        ("field: [answer, at]", "field: []", "[]", "must not be empty"),
+        ("field: [answer, at]", "field: true", "true", "must be text, not true"),
+        (", unit: seconds", "", "pattern: postgres-unique", "say which unit it counts"),
         ('key: "(?P<key>.+)"', 'key: "(.+)"', '"(.+)"', "must name the part that is the key"),
         ('lock: "lock:(?P<key>.+)"', 'lock: "("', '"("', "is no regular expression"),
         ("  table: shop.keys\n", "", "postgres:", "the field 'table' is missing"),
