@@ -228,6 +228,12 @@ class RedisLayout(Side):
     codec: Codec
     unit: Unit = Unit.MILLISECONDS
 
+    @model_validator(mode="after")
+    def _has_no_zone(self) -> Self:
+        if any(at.zone for at in self.instants()):
+            raise ValueError("a value in Redis is read by its unit, and needs no zone")
+        return self
+
     def hash_fields(self) -> list[str]:
         """List the fields of a hash that are needed; none where keys hold no hashes."""
         first, *rest = self.codec

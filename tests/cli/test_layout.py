@@ -88,6 +88,12 @@ def test_a_preset_is_shown_as_a_file_that_is_valid(place: Place) -> None:
         ("plus: 30s", "plus: 30", "30", "duration"),
         ("field: [answer, at]", "field: []", "[]", "must not be empty"),
         ("field: [answer, at]", "field: true", "true", "must be text, not true"),
+        (
+            "pattern: redis-setnx",
+            "pattern: redis-setnx\n  lease: {field: at, zone: UTC}",
+            "pattern: redis-setnx",
+            "needs no zone",
+        ),
         (", unit: seconds", "", "pattern: postgres-unique", "say which unit it counts"),
         ('key: "(?P<key>.+)"', 'key: "(.+)"', '"(.+)"', "must name the part that is the key"),
         ('lock: "lock:(?P<key>.+)"', 'lock: "("', '"("', "is no regular expression"),
