@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,24 @@ def redis_url() -> str:
 
 def dsn() -> str:
     return os.environ["DATABASE_URL"]
+
+
+def set_up_django(*apps: str, **more: object) -> None:
+    """Let Django keep its models in Postgres."""
+    import django
+    from django.conf import settings
+
+    where = urlsplit(dsn())
+    database = {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": where.path[1:],
+        "USER": where.username,
+        "PASSWORD": where.password,
+        "HOST": where.hostname,
+        "PORT": where.port,
+    }
+    settings.configure(INSTALLED_APPS=apps, USE_TZ=True, DATABASES={"default": database}, **more)
+    django.setup()
 
 
 class Told:

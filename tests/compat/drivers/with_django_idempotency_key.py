@@ -6,38 +6,20 @@ import os
 import signal
 import uuid
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-import django
-from django.conf import settings
-from driver import dsn, run
+from driver import run, set_up_django
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from driver import Told
 
-where = urlsplit(dsn())
-settings.configure(
-    INSTALLED_APPS=[
-        "django.contrib.contenttypes",
-        "django.contrib.auth",
-        "rest_framework_idempotency_key",
-    ],
+set_up_django(
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "rest_framework_idempotency_key",
     ALLOWED_HOSTS=["*"],
     IDEMPOTENCY_KEY_LOCK_TIMEOUT=90,
-    USE_TZ=True,
-    DATABASES={
-        "default": {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": where.path[1:],
-            "USER": where.username,
-            "PASSWORD": where.password,
-            "HOST": where.hostname,
-            "PORT": where.port,
-        }
-    },
 )
-django.setup()
 
 
 def handle(request: HttpRequest) -> HttpResponse:

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-import django
-from django.conf import settings
-from driver import dsn, redis_url, run
+from driver import redis_url, run, set_up_django
 
 if TYPE_CHECKING:
     from drf_idempotency.backends.base import BaseBackend
     from driver import Told
 
 LEASE, TTL = timedelta(seconds=30), timedelta(hours=24)
-where = urlsplit(dsn())
-settings.configure(
-    INSTALLED_APPS=["drf_idempotency"],
-    USE_TZ=True,
-    DATABASES={
-        "default": {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": where.path[1:],
-            "USER": where.username,
-            "PASSWORD": where.password,
-            "HOST": where.hostname,
-            "PORT": where.port,
-        }
-    },
-)
-django.setup()
+set_up_django("drf_idempotency")
 
 
 def backend(side: str) -> BaseBackend:
