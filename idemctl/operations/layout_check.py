@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from idemctl.documents import InvalidDocument, read_document, read_model
 from idemctl.domain.fit import Fit
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
-from idemctl.errors import ConfigError, ExitStatus, worst
+from idemctl.errors import ExitStatus, worst
 from idemctl.layouts.model import Layout, Statuses
 from idemctl.layouts.sight import sight_of
+from idemctl.run.files import check_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from idemctl.documents import Problem
     from idemctl.domain.records import Status
     from idemctl.domain.sight import View
+    from idemctl.errors import ConfigError
     from idemctl.layouts.model import Side
     from idemctl.run.run import Run
     from idemctl.run.target import Target
@@ -98,20 +100,15 @@ def check(
         IdemctlError: a store cannot be read.
         ConfigError: no file could be read.
     """
-    done: list[Checked] = []
-    failures: list[ConfigError] = []
-    for file in dict.fromkeys(files):
-        run.checkpoint()
-        try:
-            one = _checked(file)
-            if live is not None and one.layout is not None:
-                one = replace(one, tried=tuple(_tried(live(one.layout), one.layout, sample, run)))
-            done.append(one)
-        except ConfigError as failure:
-            failures.append(failure)
-    if failures and not done:
-        raise failures[0]
-    return Outcome(files=tuple(done), failures=tuple(failures))
+
+    def looked_at(file: Path) -> Checked:
+        one = _checked(file)
+        if live is None or one.layout is None:
+            return one
+        return replace(one, tried=tuple(_tried(live(one.layout), one.layout, sample, run)))
+
+    done, failures = check_each(files, looked_at, run)
+    return Outcome(files=done, failures=failures)
 
 
 def _checked(file: Path) -> Checked:

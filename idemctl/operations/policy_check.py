@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from idemctl.documents import InvalidDocument, read_document
 from idemctl.domain.findings import Severity
 from idemctl.domain.policy_rules import cannot_judge, check_endpoint
-from idemctl.errors import ConfigError, ExitStatus, worst
+from idemctl.errors import ExitStatus, worst
+from idemctl.run.files import check_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from idemctl.documents import Document, Place
     from idemctl.domain.policies import Policies
+    from idemctl.errors import ConfigError
     from idemctl.run.run import Run
 
 
@@ -93,17 +95,8 @@ def check(
     Raises:
         ConfigError: no file could be read.
     """
-    done: list[Checked] = []
-    failures: list[ConfigError] = []
-    for file in dict.fromkeys(files):
-        run.checkpoint()
-        try:
-            done.append(_checked(file, understand, now))
-        except ConfigError as failure:
-            failures.append(failure)
-    if failures and not done:
-        raise failures[0]
-    return Outcome(fail_on=fail_on, files=tuple(done), failures=tuple(failures))
+    done, failures = check_each(files, lambda file: _checked(file, understand, now), run)
+    return Outcome(fail_on=fail_on, files=done, failures=failures)
 
 
 def _checked(file: Path, understand: Callable[[Document], Policies], now: datetime) -> Checked:
