@@ -73,11 +73,10 @@ def _numbers(instants: NDArray[np.int64], unit: Unit, *, up: bool) -> list[int |
     gone = (instants == MISSING) | (instants == FOREVER)
     known = np.where(gone, 0, instants)
     tenth, before = unit.scale
-    if tenth < 10:  # noqa: PLR2004 - A unit of less than a microsecond.
-        numbers: list[int | None] = (known * 10 + before).tolist()
-    else:
-        micros = tenth // 10
-        numbers = (-(-known // micros) if up else known // micros).tolist()
+    # One of both is one.
+    micros_in_unit, units_in_micro = max(tenth // 10, 1), max(10 // tenth, 1)
+    whole = -(-known // micros_in_unit) if up else known // micros_in_unit
+    numbers: list[int | None] = (whole * units_in_micro + before).tolist()
     for row in gone.nonzero()[0].tolist():
         numbers[row] = None
     return numbers

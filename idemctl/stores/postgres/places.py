@@ -6,6 +6,7 @@ makes an expression fail: what is no number is NULL, and what no timestamp can h
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from psycopg import sql
@@ -14,11 +15,12 @@ from idemctl.domain.instants import LAST_COUNTED, LONG_PAST, to_micros
 from idemctl.layouts.instants import Unit
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from idemctl.layouts.instants import At
     from idemctl.layouts.paths import Path
 
+_MICROSECOND = timedelta(microseconds=1)
 _DIGITS = r"^-?[0-9]{1,18}$"
 
 
@@ -93,7 +95,7 @@ def is_before(at: At, moment: datetime) -> sql.Composable:
 
 def interval(length: timedelta) -> sql.Composable:
     """Write a length in microseconds: a day is 86,400 seconds, also where there is summer time."""
-    micros = round(length.total_seconds() * 1_000_000)
+    micros = length // _MICROSECOND
     return sql.SQL("{}::interval").format(sql.Literal(f"{micros} microseconds"))
 
 
