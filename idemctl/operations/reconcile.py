@@ -68,6 +68,7 @@ class Reconciled:
     filled_count: int = 0
     """What was written of differences seen twice."""
     filled_unknown_count: int = 0
+    """What of them may be written, for all that is known."""
     settled_count: int = 0
     """Those of them that are none any more: filled, by whomever, or owed no more."""
     skipped_count: int = 0
