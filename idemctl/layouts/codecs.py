@@ -35,7 +35,13 @@ class Word(StrEnum):
     FLAG = "flag"
     """Only the key says something, for its value says nothing."""
     OPAQUE = "opaque"
-    """Only the key says something, for its value must not be taken apart."""
+    """Only the key says something, for its value must not be taken apart; as those of"""
+    PICKLE = "pickle"
+    """Python's,"""
+    PHP = "php"
+    """PHP's, or"""
+    JAVA = "java"
+    """Java's own serialization, whose readers run what they read."""
     HASH = "hash"
     """The key holds a hash, whose fields are the members."""
     BLANK = "blank"
@@ -86,13 +92,13 @@ Steps = tuple[Step, ...]
 
 def _pipeline(codec: Word | Steps) -> Steps:
     steps: Steps = (codec,) if isinstance(codec, Word) else codec
-    if steps in (FLAG, OPAQUE):
+    if len(steps) == 1 and steps[0] in _PRESENCE:
         return steps
     is_taken_apart = False
     for at, step in enumerate(steps):
         if step in {Word.HASH, Word.BLANK} and at:
             raise ValueError(f"{_name(step)} comes first: it says what the key holds")
-        if step in {Word.FLAG, Word.OPAQUE}:
+        if step in _PRESENCE:
             raise ValueError(f"{_name(step)} stands alone")
         if isinstance(step, Member) != is_taken_apart:
             wanted = "a member" if is_taken_apart else "json, msgpack or hash"
@@ -117,8 +123,9 @@ else:
     ]
 """One word, or steps; a tuple of steps once it was read."""
 FLAG: Steps = (Word.FLAG,)
-OPAQUE: Steps = (Word.OPAQUE,)
 JSON: Steps = (Word.JSON,)
+_OPAQUE = {Word.OPAQUE, Word.PICKLE, Word.PHP, Word.JAVA}
+_PRESENCE = {Word.FLAG, *_OPAQUE}
 _APART = {Word.JSON, Word.MSGPACK, Word.HASH}
 _NO_ROW: Row = {}
 
@@ -129,7 +136,12 @@ Value = bytes | dict[str, bytes]
 
 def is_presence(codec: Steps) -> bool:
     """Whether only the presence of a key says something."""
-    return codec in {FLAG, OPAQUE}
+    return codec[0] in _PRESENCE
+
+
+def is_opaque(codec: Steps) -> bool:
+    """Whether values are never taken apart, for their readers run what they read."""
+    return codec[0] in _OPAQUE
 
 
 def decoding(codec: Steps) -> Callable[[Value], Row | Flaw]:

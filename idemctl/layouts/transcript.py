@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Status
 from idemctl.errors import Unsupported
-from idemctl.layouts.codecs import FLAG, JSON, OPAQUE
+from idemctl.layouts.codecs import FLAG, JSON, is_opaque
 from idemctl.layouts.conditions import Is
 from idemctl.layouts.instants import Unit
 from idemctl.layouts.model import Statuses, one_field
@@ -88,7 +88,7 @@ def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
         return Transcript()
     if redis.codec != JSON:
         raise _unwritable(
-            "their values are opaque" if redis.codec == OPAQUE else "they are not plain JSON"
+            "their values are opaque" if is_opaque(redis.codec) else "they are not plain JSON"
         )
     parts = [*_VALUES, *_INSTANTS]
     lost = [part for part in parts if getattr(redis, part) and not getattr(postgres, part)]

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from idemctl.domain.records import Flaw
 from idemctl.layouts import codecs
-from idemctl.layouts.codecs import FLAG, JSON, OPAQUE, Codec, decoding
+from idemctl.layouts.codecs import FLAG, JSON, Codec, Word, decoding
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Codec)
 RECORD = {"status": "done", "code": 201, "nested": {"a": [1, None]}}
@@ -82,7 +82,7 @@ def test_an_empty_value_may_say_something_too() -> None:
     assert decode(b" ") is Flaw.UNREADABLE
 
 
-@pytest.mark.parametrize("presence", [FLAG, OPAQUE])
+@pytest.mark.parametrize("presence", [FLAG, (Word.OPAQUE,), (Word.PICKLE,)])
 def test_where_only_presence_counts_nothing_is_taken_apart(presence: Any) -> None:
     assert decoding(presence)(b"\x80\x04\x95anything") == {}
 
@@ -99,7 +99,7 @@ def test_a_small_value_that_becomes_a_huge_one_is_not_let(monkeypatch: pytest.Mo
 def test_one_word_is_short_for_one_step() -> None:
     assert codec("json") == codec(["json"]) == JSON
     assert codec("flag") == FLAG
-    assert codec("opaque") == OPAQUE
+    assert codec("opaque") == (Word.OPAQUE,)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_one_word_is_short_for_one_step() -> None:
         (["gzip", "opaque"], "opaque stands alone"),
         ([{"strip": ""}, "json"], "at least 1 character"),
         ([{"pickle": 1}], "is no step"),
-        ("pickle", "opaque"),
+        ("marshal", "opaque"),
     ],
 )
 def test_what_is_no_codec_is_told_apart(written: Any, says: str) -> None:

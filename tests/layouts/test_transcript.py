@@ -9,7 +9,7 @@ import pytest
 
 from idemctl.domain.records import Status
 from idemctl.errors import Unsupported
-from idemctl.layouts.codecs import OPAQUE, Word
+from idemctl.layouts.codecs import Word
 from idemctl.layouts.conditions import Is, Missing
 from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.model import Statuses
@@ -190,7 +190,7 @@ def test_a_member_that_means_two_things_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("codec", "says"),
-    [(OPAQUE, "their values are opaque"), ((Word.GZIP, Word.JSON), "they are not plain JSON")],
+    [((Word.PHP,), "their values are opaque"), ((Word.GZIP, Word.JSON), "they are not plain JSON")],
 )
 def test_only_plain_json_and_flags_are_written(codec: Steps, says: str) -> None:
     assert refusal(table(), keyspace(codec=codec)) == (f"{TO_THEM}{says}", REPORTS)
