@@ -114,6 +114,17 @@ class At(BaseModel):
         return {"anyOf": [whole["properties"]["field"], dict(whole)]}
 
 
+COUNTING = frozenset({"int2", "int4", "int8", "numeric", "float4", "float8"})
+"""The types of Postgres in which a column counts units."""
+
+
+def suits(at: At, type_: str) -> bool:
+    """Tell whether a column of this type, as `pg_type` names it, holds what is said of it."""
+    if at.unit is not None:
+        return type_ in COUNTING
+    return type_ == ("timestamptz" if at.zone is None else "timestamp")
+
+
 _NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,9})?", re.ASCII)
 
 

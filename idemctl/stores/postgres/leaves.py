@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from psycopg import sql
 
 from idemctl.errors import ConfigError
+from idemctl.layouts.instants import suits
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.queries import query
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from idemctl.domain.batch_size import BatchSize
+    from idemctl.layouts.instants import At
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.answers import Shard
     from idemctl.stores.postgres.connect import Connection
@@ -149,9 +151,6 @@ def find_table(connection: Connection, table: str, place: str) -> Table:
     return Table(oid=oid, schema=schema, name=name)
 
 
-_NUMBERS = {"int2", "int4", "int8", "numeric", "float4", "float8"}
-
-
 def refuse_doubtful_instants(
     connection: Connection, oid: int, layout: PostgresLayout, place: str
 ) -> None:
@@ -166,29 +165,23 @@ def refuse_doubtful_instants(
     with transaction(connection, place=place) as cursor:
         columns = cursor.execute(query("instants"), {"oid": oid, "names": list(wanted)}).fetchall()
     for name, type_, base in columns:
-        at = wanted[name]
-        if at.unit is not None:
-            if base not in _NUMBERS:
-                raise ConfigError(
-                    f"{place}: {name} is a {type_}, and counts no {at.unit.value}",
-                    hint="take unit out of the layout, or name the column that counts",
-                )
-        elif at.zone is not None:
-            if base != "timestamp":
-                raise ConfigError(
-                    f"{place}: {name} is a {type_}, which needs no zone",
-                    hint="take zone out of the layout",
-                )
-        elif base == "timestamp":
-            raise ConfigError(
-                f"{place}: {name} is a {type_}, so its instants are unknown",
-                hint=f"say in the layout in which zone it is written: {{field: {name}, zone: UTC}}",
-            )
-        elif base != "timestamptz":
-            raise ConfigError(
-                f"{place}: {name} is a {type_}, so its instants are unknown",
-                hint=f"say in the layout what it counts: {{field: {name}, unit: milliseconds}}",
-            )
+        if not suits(wanted[name], base):
+            wrong, hint = _doubt(wanted[name], name, base)
+            raise ConfigError(f"{place}: {name} is a {type_}{wrong}", hint=hint)
+
+
+def _doubt(at: At, name: str, base: str) -> tuple[str, str]:
+    """Say what is wrong with a column that does not suit, and what to write instead."""
+    if at.unit is not None:
+        wrong = f", and counts no {at.unit.value}"
+        return wrong, "take unit out of the layout, or name the column that counts"
+    if at.zone is not None:
+        return ", which needs no zone", "take zone out of the layout"
+    if base == "timestamp":
+        hint = f"say in the layout in which zone it is written: {{field: {name}, zone: UTC}}"
+    else:
+        hint = f"say in the layout what it counts: {{field: {name}, unit: milliseconds}}"
+    return ", so its instants are unknown", hint
 
 
 def find_leaves(connection: Connection, oid: int, ordered_by: str, place: str) -> list[Leaf]:
