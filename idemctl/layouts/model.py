@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from idemctl.domain.records import Pattern, Status
+from idemctl.layouts.besides import Besides, refuse_what_is_read
 from idemctl.layouts.codecs import Codec, Member, Word
 from idemctl.layouts.conditions import Condition, Is, as_text, fields_of
 from idemctl.layouts.instants import At, Unit
@@ -144,9 +145,17 @@ class Side(_Part):
     """The instant at which the work ended, and the record was written for the last time."""
     due: At | None = None
     """For work that no lease bounds: a run, an event to be dispatched."""
+    besides: Besides = ()
+    """The other columns, or members, that the library writes: by them its records are told from
+    those of others. No part of a record is read from them."""
     status: SideStatus
     in_progress_means: str = "in progress"
     """What this library's users call it, for explanations."""
+
+    @model_validator(mode="after")
+    def _reads_nothing_besides(self) -> Self:
+        refuse_what_is_read(self)
+        return self
 
     def paths(self) -> set[Path]:
         """Find where everything is that a record is read from."""

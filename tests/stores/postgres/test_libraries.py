@@ -12,6 +12,7 @@ from idemctl.bootstrap.layouts import preset, preset_files
 from idemctl.documents import read_document
 from idemctl.domain.retention import Retention
 from idemctl.domain.secrets import Secret
+from idemctl.layouts.besides import read_by
 from idemctl.stores.postgres.table import PostgresTable
 from tests.stores.contract import added
 
@@ -87,6 +88,17 @@ def test_what_is_not_done_is_never_collected_however_old(
         assert added(store.collect(retention)).deleted == len(rows) - len(kept)
     left = application.execute(f'SELECT "{layout.key}"::text FROM {table}').fetchall()
     assert {key for (key,) in left} == kept
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_layout_names_every_column_of_its_library_s_table(
+    place: Any, application: Session, name: str
+) -> None:
+    store, table = place(name)
+    store.close()
+    columns = application.execute(f"SELECT * FROM {table} LIMIT 0").description or []
+    layout = table_of(name)
+    assert {column.name for column in columns} == read_by(layout) | set(layout.besides)
 
 
 def test_every_table_that_nobody_has_tried_is_here() -> None:
