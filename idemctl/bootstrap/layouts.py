@@ -48,7 +48,7 @@ class Catalogue:
             ConfigError: there is no such layout, or it does not describe that side.
             Refused: it is to be written through, and nobody has tried it.
         """
-        found = self._layout(name, engine, layout)
+        found = self.layout(name, engine, layout)
         side = getattr(found, engine)
         if side is None:
             raise ConfigError(
@@ -65,7 +65,12 @@ class Catalogue:
             )
         return side
 
-    def _layout(self, name: str, engine: str, layout: str) -> Layout:
+    def layout(self, name: str, engine: str, layout: str) -> Layout:
+        """Find the whole layout that one side of a store names.
+
+        Raises:
+            ConfigError: there is no such layout.
+        """
         from pathlib import Path
 
         from idemctl.documents import read_document, read_model

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from idemctl.bootstrap.exploring import Exploration
     from idemctl.domain.policies import Policies
     from idemctl.layouts.model import Layout
     from idemctl.layouts.transcript import Transcript
@@ -81,6 +82,12 @@ class Workplace:
             for name, store in chosen
             for side in self._sides(name, store, run, writes=False, through=layout)
         ]
+
+    def exploration(self, run: Run) -> Exploration:
+        """List the databases that the chosen stores lead to, each once."""
+        from idemctl.bootstrap.exploring import Explorer
+
+        return Explorer(self.settings, self._catalogue, run).exploration()
 
     def pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
         """List the chosen stores that are pairs: both sides, with what the file says of them.

@@ -10,12 +10,15 @@ import typer
 
 from idemctl.cli.options import option
 from idemctl.cli.verb import Work, verb
-from idemctl.domain.outcomes import Report
-from idemctl.errors import UsageError
+from idemctl.domain.outcomes import Report, WhyStopped
+from idemctl.errors import ConfigError, Refused, UsageError
 
 if TYPE_CHECKING:
     from idemctl.layouts.model import Layout
     from idemctl.run.target import Target
+
+STARTING_FILE = Path("idemctl.yaml")
+"""What `layout detect --write` writes, in the folder at hand."""
 
 
 def register(app: typer.Typer) -> None:
@@ -23,6 +26,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="How libraries write their records.")
     verb(group, "list", full_name="layout list")(list_layouts)
     verb(group, "show", full_name="layout show")(show)
+    verb(group, "detect", full_name="layout detect")(detect)
     verb(group, "check", full_name="layout check")(check)
     app.add_typer(group, name="layout")
 
@@ -105,3 +109,67 @@ def check(
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())
+
+
+def detect(
+    work: Work,
+    *,
+    write: Annotated[
+        bool, option("--write", help="write idemctl.yaml, to start from; never over another")
+    ] = False,
+    sample: Annotated[
+        int, option("--sample", help="keys, and rows of a table, to look at", min=1, metavar="N")
+    ] = 1_000,
+) -> Report:
+    """Find out which layouts write into the databases at hand.
+
+    idemctl layout detect
+    idemctl layout detect --write
+    idemctl layout detect --store payments --sample 10000 -o json
+
+    Reads the columns of every table, some rows of those that a layout fits, and some keys of
+    Redis with what they hold; changes no store. A name alone proves nothing: tables are told
+    by their columns, keys by what they hold. Where two layouts fit alike both are named, and
+    where several libraries share a prefix, each with what it wrote. Says what there is where
+    a configured prefix or table leads to nothing.
+
+    Exit status: 0, 3 something fits twice, or not what is configured, 5 idemctl.yaml is there
+    already, 10 a store cannot be reached, 12 rights missing, 78 configuration.
+    """
+    from idemctl.operations.layout_detect import detect as operation
+    from idemctl.render.layout_detect import report
+    from idemctl.render.starting_file import starting_file
+
+    if write:
+        _refuse_existing(STARTING_FILE)
+    explored = work.workplace.exploration(work.run)
+    outcome = operation(
+        explored.databases, explored.keyspaces, explored.layouts, work.run, sample=sample
+    )
+    for failure in outcome.failures:
+        work.speech.complain(failure)
+    is_written = write and bool(outcome.places) and outcome.why_stopped is WhyStopped.DONE
+    if is_written:
+        _write(STARTING_FILE, starting_file(outcome.places))
+    return report(outcome, work.run, work.now(), written=str(STARTING_FILE) if is_written else None)
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists() or file.is_symlink():
+        raise Refused(
+            f"{file} is there already, and is not written over",
+            hint="move it away, or run without --write and change it by hand",
+        )
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        _refuse_existing(file)
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be written: {error.strerror or error}",
+            hint="change to a folder of this user",
+        ) from None

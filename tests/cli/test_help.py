@@ -28,7 +28,7 @@ COMMANDS = (
     "",
     *("demo", "doctor", "audit", "diagnose", "hits", "gc", "reconcile"),
     *("policy", "policy check"),
-    *("layout", "layout list", "layout show", "layout check"),
+    *("layout", "layout detect", "layout list", "layout show", "layout check"),
     *("runbook", "runbook list", "runbook show", "runbook run"),
     *("store", "store show"),
     *("schema", "schema own", "schema postgres", "schema redis", "schema layout"),

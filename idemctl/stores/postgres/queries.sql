@@ -22,6 +22,29 @@ SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.ty
  WHERE a.attrelid = %(oid)s AND a.attname = ANY(%(names)s)
  ORDER BY a.attnum
 
+-- tables --
+-- What this user may read, with the types of its columns, and the columns that are unique
+-- together. A partition is told of by its parent, and a domain is what it is over.
+SELECT n.nspname, c.relname,
+       (SELECT json_object_agg(a.attname, coalesce(b.typname, t.typname))
+          FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+          LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typbasetype <> 0
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+       (SELECT coalesce(json_agg(
+                   (SELECT json_agg(a.attname) FROM pg_attribute a
+                     WHERE a.attrelid = c.oid AND a.attnum = ANY(x.indkey[:x.indnkeyatts - 1]))
+               ), '[]')
+          FROM pg_index x
+         WHERE x.indrelid = c.oid AND x.indisunique AND x.indisvalid
+           AND x.indpred IS NULL AND x.indexprs IS NULL)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+   AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+   AND EXISTS (SELECT FROM pg_attribute a
+                WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+ ORDER BY n.nspname, c.relname
+
 -- rights --
 -- Which physical tables under a name lack which right, and whether rows of any are hidden:
 -- who works leaf by leaf is judged leaf by leaf, whatever holds for the parent.

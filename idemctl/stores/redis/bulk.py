@@ -38,6 +38,7 @@ READS = frozenset(
         b"HELLO",
         b"HLEN",
         b"HMGET",
+        b"HSCAN",
         b"INFO",
         b"MEMORY USAGE",
         b"PEXPIRETIME",
@@ -45,6 +46,7 @@ READS = frozenset(
         b"SCAN",
         b"STRLEN",
         b"TIME",
+        b"TYPE",
     }
 )
 """All that a lane knows unless it was opened for writing."""

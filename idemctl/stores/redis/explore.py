@@ -1,0 +1,96 @@
+"""Looks at some of a database's keys, whatever they are and hold.
+
+What nobody knows may be of any size: each value is weighed before it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from idemctl.domain.records import Flaw
+from idemctl.layouts.detect import SeenKey
+from idemctl.stores.redis.bulk import KEY, Burst, Lane
+from idemctl.stores.redis.describe import refuse_part_of_cluster
+from idemctl.stores.redis.translation import is_wrong_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from idemctl.domain.secrets import Secret
+    from idemctl.layouts.codecs import Value
+    from idemctl.stores.redis.bulk import Reply
+
+PLACE = "redis"
+_PAGE = 100
+_LONGEST = 64 * 1024
+"""Bytes in memory; nobody's record has more, and a page of them is no burden."""
+_VALUES: dict[str, tuple[bytes | None, ...]] = {
+    "string": (b"GETRANGE", KEY, b"0", b"%d" % _LONGEST),
+    "hash": (b"HSCAN", KEY, b"0", b"COUNT", b"%d" % _PAGE),
+}
+
+
+class RedisDatabase:
+    """See `stores.exploring.ShowsKeys`."""
+
+    def __init__(self, *, url: Secret, application: str) -> None:
+        self._url = url
+        self._application = application
+
+    def keys(self, count: int) -> Iterator[Sequence[SeenKey]]:
+        """See `ShowsKeys.keys`."""
+        lane = self._lane
+        refuse_part_of_cluster(lane)
+        cursor, seen = b"0", set[bytes]()
+        while len(seen) < count:
+            cursor, page = lane.demand(b"SCAN", cursor, b"COUNT", b"%d" % _PAGE)
+            names = [name for name in dict.fromkeys(page) if name not in seen]
+            seen.update(names)
+            yield self._seen(names)
+            if cursor == b"0":
+                return
+
+    def close(self) -> None:
+        """See `Closes.close`."""
+        if "_lane" in self.__dict__:
+            self._lane.close()
+
+    @cached_property
+    def _lane(self) -> Lane:
+        return Lane.open(self._url, place=PLACE, application=self._application, writable=False)
+
+    def _seen(self, names: Sequence[bytes]) -> list[SeenKey]:
+        lane = self._lane
+        commands = ((b"TYPE", KEY), (b"MEMORY", b"USAGE", KEY))
+        replies = list(map(lane.checked, lane.ask(Burst(commands=commands, keys=names))))
+        kinds = [str(kind, "ascii") for kind in replies[::2]]
+        values: dict[bytes, Value | Flaw] = {}
+        for kind, command in _VALUES.items():
+            some = [
+                name
+                for name, one, weight in zip(names, kinds, replies[1::2], strict=True)
+                if one == kind and weight is not None and weight <= _LONGEST
+            ]
+            answers = lane.ask(Burst(commands=(command,), keys=some)) if some else []
+            values |= zip(some, map(self._value, answers), strict=True)
+        pairs = zip(names, kinds, strict=True)
+        return [
+            SeenKey(name=name, kind=kind, value=values.get(name, _unread(kind)))
+            for name, kind in pairs
+            if kind != "none"
+        ]
+
+    def _value(self, reply: Reply) -> Value | Flaw:
+        if is_wrong_type(reply):
+            return Flaw.OTHER_TYPE
+        whole = self._lane.checked(reply)
+        if isinstance(whole, bytes):
+            return whole
+        _, flat = whole
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {name.decode("utf-8", errors="replace"): value for name, value in pairs}
+
+
+def _unread(kind: str) -> Flaw:
+    return Flaw.TOO_LONG if kind in _VALUES else Flaw.OTHER_TYPE
