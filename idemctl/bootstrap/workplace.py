@@ -261,6 +261,7 @@ class Workplace:
                 policies=policies,
                 in_progress_means=layout.in_progress_means,
                 sight=sight_of(layout),
+                is_never_collected=layout.never_collected == "always",
             )
         if store.redis is not None and (through is None or through.redis is not None):
             keyspace = (through and through.redis) or self._catalogue.side(

@@ -40,6 +40,12 @@ def _backlog(looked: Looked) -> Mask:
     return mask
 
 
+def _ends(looked: Looked, end: int) -> Mask:
+    """Tell which records end so, though they are done and nobody means them to stay."""
+    mask: Mask = looked.settled & (looked.judged[1] == end) & ~looked.batch.never_collected
+    return mask
+
+
 def _over_for(looked: Looked) -> Int64:
     _, ends = looked.judged
     cutoff = looked.facts.retention.cutoff_micros
@@ -108,7 +114,7 @@ EXPIRY_MISSING = Check(
     severity=Severity.WARNING,
     engines=POSTGRES,
     needs=((Sight.EXPIRY, Sight.TTL),),
-    mask=lambda looked: looked.settled & (looked.judged[1] == MISSING),
+    mask=lambda looked: _ends(looked, MISSING),
     evidence=lambda _found, _facts: "completed or failed, and nothing says when it expires",
     why="No cleanup ever finds such a row, so the table grows for good.",
     next="idemctl gc --store {store}",
@@ -118,7 +124,7 @@ EXPIRY_INFINITE = Check(
     severity=Severity.WARNING,
     engines=POSTGRES,
     needs=((Sight.EXPIRY, Sight.TTL),),
-    mask=lambda looked: looked.settled & (looked.judged[1] == FOREVER),
+    mask=lambda looked: _ends(looked, FOREVER),
     evidence=lambda _found, _facts: "completed or failed, with an expiry that never comes",
     why="A promise without end is never collected, and many drivers cannot even read it.",
     next="idemctl gc --store {store}",

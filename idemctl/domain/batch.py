@@ -46,6 +46,8 @@ class Batch:
     """The HTTP status of the stored response."""
     flaw: NDArray[np.uint8]
     """Why a record is malformed; see `records.Flaw`."""
+    never_collected: NDArray[np.bool_]
+    """Whether the layout says that a record stays, whatever its expiry."""
     size: NDArray[np.int64]
     """Bytes of the value as stored; of the row, for Postgres."""
 

@@ -112,7 +112,7 @@ class Collection:
 
     @property
     def protected(self) -> int:
-        """Records past their promise that are kept all the same."""
+        """Records past their promise that are kept all the same, and need a person."""
         return self.count(Verdict.IN_PROGRESS_PAST_EXPIRY) + self.count(Verdict.PRESENCE_ONLY)
 
 

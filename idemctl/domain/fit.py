@@ -56,6 +56,7 @@ class Fit:
             )
         for name in ("fence", "epoch", "response_status"):
             self._add(self.filled, name, getattr(batch, name) != MISSING)
+        self._add(self.filled, "never_collected", batch.never_collected)
         for name in ("scopes", "endpoints", "fingerprints"):
             count = sum(map(bool, getattr(batch, name)))
             self.filled[name] = self.filled.get(name, 0) + count

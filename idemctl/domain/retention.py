@@ -3,8 +3,9 @@
 A record is expired when the promise made to it is over: its stored expiry; where the
 layout has none, the instant it counts from plus the policy's ttl; else plus the store's
 ttl; with none it never expires. A policy may keep a record longer than its stored expiry,
-never shorter. Every adapter is held to `judge` by the contract suite, so that the same
-rule spoken in SQL cannot drift from it.
+never shorter. What the layout says is never collected stays, whatever its promise. Every
+adapter is held to `judge` by the contract suite, so that the same rule spoken in SQL cannot
+drift from it.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Verdict(IntEnum):
     PRESENCE_ONLY = 5
     """Past its promise, but its status is unknown: in progress for every deletion."""
     MALFORMED = 6
+    KEPT_BY_LAYOUT = 7
+    """Done, and the layout says that it stays, whatever its promise."""
 
     @property
     def label(self) -> str:
@@ -125,6 +128,7 @@ def judge(
             status == Status.MALFORMED,
             (status == Status.IN_PROGRESS) & over,
             status == Status.IN_PROGRESS,
+            batch.never_collected,
             endless,
             ~over,
             status == Status.UNKNOWN,
@@ -133,6 +137,7 @@ def judge(
             Verdict.MALFORMED,
             Verdict.IN_PROGRESS_PAST_EXPIRY,
             Verdict.IN_PROGRESS,
+            Verdict.KEPT_BY_LAYOUT,
             Verdict.NEVER_EXPIRES,
             Verdict.LIVE,
             Verdict.PRESENCE_ONLY,

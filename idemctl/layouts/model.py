@@ -194,6 +194,8 @@ class PostgresLayout(Side):
     key: str
     scope: str | None = None
     child: Child | None = None
+    never_collected: Condition | None = None
+    """Which rows stay, whatever their expiry; `always` for a table that holds the business."""
 
     @model_validator(mode="after")
     def _can_expire(self) -> Self:

@@ -141,6 +141,7 @@ class RowReader:
             epoch=columns.numbers(side.epoch),
             response_status=columns.numbers(side.response_status),
             flaw=flaws(status),
+            never_collected=np.zeros(len(columns), np.bool_),
             size=sizes,
         )
 

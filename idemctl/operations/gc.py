@@ -16,7 +16,7 @@ from idemctl.domain.collection import Collection
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.retention import Retention
 from idemctl.errors import ExitStatus, IdemctlError, worst
-from idemctl.run.fitness import refuse_blindness, refuse_unfit
+from idemctl.run.fitness import refuse_blindness, refuse_business, refuse_unfit
 from idemctl.run.run import Stopped
 from idemctl.run.shards import ShardedWalk
 from idemctl.stores.answers import WHOLE
@@ -140,6 +140,7 @@ def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
 
 
 def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, IdemctlError | None]:
+    refuse_business(target)
     store = target.opens.open(writable=options.apply)
     with closing(store):
         description = store.describe()

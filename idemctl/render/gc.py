@@ -71,6 +71,7 @@ def _counts(total: Any) -> dict[str, Any]:
     return {
         "candidates": total.candidates,
         "protected": total.protected,
+        "kept_by_layout": total.count(Verdict.KEPT_BY_LAYOUT),
         "deleted": total.deleted,
         "children_deleted": total.children_deleted,
         "skipped_locked": total.skipped_locked,
@@ -146,6 +147,8 @@ def _why(one: Collected, group: Tally) -> str:
             return "only its presence is known, so it may be in progress"
         case Verdict.MALFORMED:
             return "fits no status of its layout: left alone"
+        case Verdict.KEPT_BY_LAYOUT:
+            return "kept by the layout, which says that such records are never collected"
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:

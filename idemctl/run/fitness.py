@@ -12,6 +12,7 @@ from idemctl.errors import Denied, Refused, Unreachable
 if TYPE_CHECKING:
     from idemctl.domain.incident import Evidence
     from idemctl.run.run import Run
+    from idemctl.run.target import Target
     from idemctl.stores.answers import Description
     from idemctl.stores.ports import Store
 
@@ -30,6 +31,21 @@ def refuse_blindness(description: Description) -> None:
         raise Unreachable(
             f"{description.place}: cannot judge: {description.hides_rows}",
             hint="use a role that sees every row, or ask for BYPASSRLS",
+        )
+
+
+def refuse_business(target: Target) -> None:
+    """Refuse to collect, or to say what would be, where nothing may ever go.
+
+    Raises:
+        Refused: the layout says so.
+    """
+    if target.is_never_collected:
+        raise Refused(
+            f"{target.store}: nothing of this table is ever collected: its layout says "
+            "never_collected: always",
+            hint="these are rows of the business, or proof that must last; name other stores "
+            "with --store",
         )
 
 

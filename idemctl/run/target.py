@@ -35,6 +35,8 @@ class Target:
     """What its records show, read through its layout."""
     keeps_for: timedelta | None = None
     """How long a key stays in Redis after it was written, by the configuration."""
+    is_never_collected: bool = False
+    """Whether its layout says that no record of it ever goes: it holds the business itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

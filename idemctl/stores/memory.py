@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Never
 
@@ -20,6 +21,7 @@ from idemctl.domain.retention import Verdict, judge, tally
 from idemctl.domain.spread import spread
 from idemctl.errors import Locked, Unsupported
 from idemctl.layouts.columns import as_bytes, missing
+from idemctl.layouts.conditions import reading
 from idemctl.layouts.instants import Unit
 from idemctl.layouts.rows import RowReader
 from idemctl.stores.answers import WHOLE, Description, Found
@@ -229,7 +231,7 @@ class MemoryStore:
 
     def _read(self, rows: list[Row]) -> Batch:
         layout, reader = self._layout, RowReader(self._layout, Unit.MICROSECONDS)
-        return reader.read(
+        batch = reader.read(
             rows,
             keys=reader.texts(rows, layout.key),
             scopes=reader.texts(rows, layout.scope),
@@ -237,6 +239,10 @@ class MemoryStore:
             key_expires_at=missing(len(rows)),
             sizes=np.array([len(repr(row)) for row in rows], np.int64),
         )
+        if layout.never_collected is None:
+            return batch
+        stays = np.fromiter(map(reading(layout.never_collected), rows), np.bool_, len(rows))
+        return replace(batch, never_collected=stays)
 
 
 def _names(keys: Sequence[bytes], scopes: Sequence[bytes]) -> list[bytes]:

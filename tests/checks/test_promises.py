@@ -68,6 +68,12 @@ def test_what_is_done_ends_and_goes(status: Status, expires: int, code: str | No
 
 
 @pytest.mark.parametrize("expires", [at(-9 * DAY), MISSING, FOREVER])
+def test_what_the_layout_keeps_is_neither_late_nor_without_an_end(expires: int) -> None:
+    assert codes(POSTGRES, row(expires_at=expires, never_collected=True)) == []
+    assert len(codes(POSTGRES, row(expires_at=expires))) == 1
+
+
+@pytest.mark.parametrize("expires", [at(-9 * DAY), MISSING, FOREVER])
 def test_a_claim_or_a_presence_is_no_backlog(expires: int) -> None:
     claimed = row(status=Status.IN_PROGRESS, lease_until=at(HOUR), expires_at=expires)
     assert codes(POSTGRES, claimed) == []

@@ -42,4 +42,5 @@ def batch(*rows: Mapping[str, Any]) -> Batch:
         **counts,
         status=numbers("status", Status.COMPLETED, np.uint8),
         flaw=numbers("flaw", Flaw.NONE, np.uint8),
+        never_collected=numbers("never_collected", 0, np.bool_),
     )

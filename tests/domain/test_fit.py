@@ -19,7 +19,9 @@ def test_batches_add_up() -> None:
         Status.COMPLETED: 2, Status.MALFORMED: 1, Status.FAILED: 1,
     }  # fmt: skip
     assert (fit.filled["expires_at"], fit.filled["fence"], fit.filled["scopes"]) == (1, 1, 1)
-    assert fit.filled["endpoints"] == 0
+    assert (fit.filled["endpoints"], fit.filled["never_collected"]) == (0, 0)
+    fit.see(batch({"never_collected": True}))
+    assert fit.filled["never_collected"] == 1
     assert fit.never([Status.IN_PROGRESS, Status.FAILED]) == [Status.IN_PROGRESS]
 
 

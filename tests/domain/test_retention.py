@@ -60,13 +60,14 @@ def batch_of(
         completed_at=none,
         response_status=none,
         flaw=np.zeros(count, np.uint8),
+        never_collected=np.zeros(count, np.bool_),
         size=none,
     )
 
 
 def judged(case: Case, layout: str) -> tuple[Verdict, Promise]:
-    stored = layout in {"reference", "no-endpoint"}
-    sees_endpoint = layout in {"reference", "counted"}
+    stored = layout in {"reference", "no-endpoint", "guarded"}
+    sees_endpoint = layout in {"reference", "counted", "guarded"}
     status = int(WORDS.get(case.record.status, Status.MALFORMED))
     if layout == "presence":
         status = int(Status.UNKNOWN)
@@ -78,6 +79,8 @@ def judged(case: Case, layout: str) -> tuple[Verdict, Promise]:
         [micros(case.record.expires) if stored else MISSING],
         [(case.record.endpoint or "").encode() if sees_endpoint else b""],
     )
+    stays = layout == "business" or (layout == "guarded" and case.name.startswith("guarded"))
+    batch = replace(batch, never_collected=np.array([stays]))
     verdicts, promises, _ = judge(
         batch,
         Retention(

@@ -119,6 +119,24 @@ def test_a_table_unfit_for_collecting_can_still_be_looked_at(
 
 
 @pytest.mark.parametrize("options", [LOOK, APPLY])
+def test_a_table_of_which_nothing_ever_goes_is_refused_before_it_is_opened(
+    options: Options,
+) -> None:
+    aim, table = target()
+    ledger = replace(aim, is_never_collected=True)
+    with pytest.raises(Refused) as caught:
+        gc([ledger], options, a_run())
+    assert caught.value.message == (
+        "payments: nothing of this table is ever collected: its layout says never_collected: always"
+    )
+    assert (len(table.keys), table.modes) == (5, [])
+    other, _ = target("webhooks")
+    outcome = gc([ledger, other], options, a_run())
+    assert [one.target.store for one in outcome.targets] == ["webhooks"]
+    assert outcome.status is ExitStatus.REFUSED
+
+
+@pytest.mark.parametrize("options", [LOOK, APPLY])
 def test_hidden_rows_are_cannot_judge(options: Options) -> None:
     aim, table = target(description={"hides_rows": "some policy"})
     with pytest.raises(Unreachable, match="memory: cannot judge: some policy"):

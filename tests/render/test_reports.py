@@ -80,6 +80,7 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
     counts = {
         "candidates": 3,
         "protected": 1,
+        "kept_by_layout": 0,
         "deleted": 3 if options.apply else 0,
         "children_deleted": 0,
         "skipped_locked": 0,

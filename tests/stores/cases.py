@@ -192,6 +192,35 @@ WORKFLOW_ONLY = [
     _case("run-unfinished-odd", WORKING, NONE, status="odd", created=None, ttl=DAY),
 ]
 
+# Layouts that say what stays: `guarded`, by its endpoint, and `business`, all of it.
+KEPT = Verdict.KEPT_BY_LAYOUT
+LEDGER = "POST /ledger"
+GUARDED = [
+    _case("guarded-past", KEPT, STORED, endpoint=LEDGER),
+    _case("guarded-failed", KEPT, STORED, status="failed", endpoint=LEDGER),
+    _case("guarded-ahead", KEPT, STORED, expires=At(HOUR), endpoint=LEDGER),
+    _case("guarded-endless", KEPT, NONE, expires=None, endpoint=LEDGER),
+    _case("guarded-infinite", KEPT, STORED, expires=INFINITY, endpoint=LEDGER),
+    _case("guarded-since-ever", KEPT, STORED, expires=MINUS_INFINITY, endpoint=LEDGER),
+    _case("guarded-policy", KEPT, POLICY, endpoint=LEDGER, policies={LEDGER: 7 * DAY}),
+    # Who is at work, and what is malformed, comes first.
+    _case("guarded-stuck", STUCK, STORED, status="in_progress", endpoint=LEDGER),
+    _case(
+        "guarded-working", WORKING, STORED, status="in_progress", expires=At(HOUR), endpoint=LEDGER
+    ),
+    _case("guarded-odd", MALFORMED, STORED, status="odd", endpoint=LEDGER),
+    # A comparison with a missing value is false, and guards nothing.
+    _case("unguarded-null", EXPIRED, STORED, endpoint=None),
+    _case("unguarded-other", EXPIRED, STORED),
+    _case("unguarded-ahead", LIVE, STORED, expires=At(HOUR)),
+]
+BUSINESS = [
+    _case("business-past", KEPT, TTL, ttl=DAY),
+    _case("business-within", KEPT, TTL, created=At(-HOUR), ttl=DAY),
+    _case("business-no-ttl", KEPT, NONE),
+    _case("business-created-infinite", KEPT, TTL, created=INFINITY, ttl=DAY),
+]
+
 CASES = {
     "reference": STORED_EXPIRY,
     "no-endpoint": WITHOUT_ENDPOINT,
@@ -200,4 +229,6 @@ CASES = {
     "outbox": COUNTED + UNFINISHED,
     "counted": COUNTED_WITH_POLICY,
     "presence": PRESENCE,
+    "guarded": GUARDED,
+    "business": BUSINESS,
 }

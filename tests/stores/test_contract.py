@@ -122,6 +122,15 @@ class ForgetsPolicies(MemoryStore):
         return super().collect(replace(retention, policy_ttls={}), shard)
 
 
+class CollectsWhatStays(MemoryStore):
+    """Forgets what its layout says is never collected."""
+
+    def _read(self, rows: list[dict[str, Any]]) -> Batch:
+        batch = super()._read(rows)
+        batch.never_collected[:] = False
+        return batch
+
+
 class CollectsWhatIsHeld(MemoryStore):
     """Does not look whether somebody is at work on a row."""
 
@@ -241,6 +250,13 @@ def test_an_adapter_with_a_bug_fails_the_contract(kind: type[MemoryStore]) -> No
         for holds in contract.CONTRACT
         if _fails(holds, MemoryWorld("reference", kind))
     }
+
+
+@pytest.mark.parametrize("layout", ["guarded", "business"])
+def test_an_adapter_that_collects_what_stays_fails_the_contract(layout: str) -> None:
+    agrees = contract.a_survey_agrees_with_a_scan
+    assert _fails(agrees, MemoryWorld(layout, CollectsWhatStays))
+    assert not _fails(agrees, MemoryWorld(layout))
 
 
 def test_the_reference_adapter_fails_none_of_it() -> None:

@@ -17,6 +17,7 @@ from idemctl.documents import parse_document, read_model, shipped
 from idemctl.domain.instants import FOREVER, LONG_PAST, to_micros
 from idemctl.domain.retention import Retention
 from idemctl.domain.secrets import Secret
+from idemctl.layouts.conditions import Is
 from idemctl.layouts.model import Layout, Statuses
 from idemctl.stores.memory import MemoryStore
 from idemctl.stores.postgres.table import PostgresTable
@@ -64,6 +65,8 @@ LAYOUTS = {
     "no-endpoint": _table("reference", endpoint=None),
     "counted": _table("reference", expires=None),
     "presence": _table("bare", status="unknown"),
+    "guarded": _table("reference", never_collected=Is(field="endpoint", **{"is": "POST /ledger"})),
+    "business": _table("bare", never_collected="always"),
 }
 
 
@@ -93,7 +96,7 @@ def row(layout: str, record: Planted, instant: Callable[[Moment], Any]) -> dict[
     """Write a record as a row of the layout's table."""
     created = instant(record.created)
     match layout:
-        case "bare" | "presence":
+        case "bare" | "presence" | "business":
             return {"idempotency_key": record.key, "created_at": created}
         case "workflow":
             unfinished = record.status == "in_progress"

@@ -64,9 +64,9 @@ def status_as_sql(layout: PostgresLayout) -> sql.Composable:
     return sql.SQL("CASE WHEN {} <> 1 THEN {} {} END").format(held, malformed, _branches(tests))
 
 
-def _branches(cases: Iterable[tuple[sql.Composable, Status]]) -> sql.Composable:
+def _branches(cases: Iterable[tuple[sql.Composable, Status | Verdict]]) -> sql.Composable:
     return sql.SQL(" ").join(
-        sql.SQL("WHEN {} THEN {}").format(when, sql.Literal(int(status))) for when, status in cases
+        sql.SQL("WHEN {} THEN {}").format(when, sql.Literal(int(then))) for when, then in cases
     )
 
 
@@ -126,11 +126,12 @@ class Judgement:
     def verdict(self) -> sql.Composable:
         """What gc makes of a row, as the number of `Verdict`."""
         unknown = not isinstance(self.layout.status, Statuses)
+        stays = self.layout.never_collected
         return sql.SQL(
             "CASE {status}"
             " WHEN {malformed} THEN {is_malformed}"
             " WHEN {in_progress} THEN CASE WHEN {over} THEN {past} ELSE {is_in_progress} END"
-            " ELSE CASE WHEN {over} THEN {is_over}"
+            " ELSE CASE {stays} WHEN {over} THEN {is_over}"
             " WHEN {ends} IS NULL OR {ends} = 'infinity' THEN {never} ELSE {live} END END"
         ).format(
             status=status_as_sql(self.layout),
@@ -141,6 +142,9 @@ class Judgement:
             is_malformed=sql.Literal(int(Verdict.MALFORMED)),
             past=sql.Literal(int(Verdict.IN_PROGRESS_PAST_EXPIRY)),
             is_in_progress=sql.Literal(int(Verdict.IN_PROGRESS)),
+            stays=sql.SQL("")
+            if stays is None
+            else _branches([(as_sql(stays), Verdict.KEPT_BY_LAYOUT)]),
             never=sql.Literal(int(Verdict.NEVER_EXPIRES)),
             is_over=sql.Literal(int(Verdict.PRESENCE_ONLY if unknown else Verdict.EXPIRED)),
             live=sql.Literal(int(Verdict.LIVE)),

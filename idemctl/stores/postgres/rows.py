@@ -15,7 +15,7 @@ from idemctl.domain.batch import Batch
 from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.layouts.columns import missing
 from idemctl.layouts.rows import flaws
-from idemctl.stores.postgres.conditions import status_as_sql
+from idemctl.stores.postgres.conditions import as_sql, status_as_sql
 from idemctl.stores.postgres.places import instant, number, text
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _MINUS_INFINITY = -(2**63)
 _NULL = -(2**63) + 1
 FIELD_COUNT = 5
 _NUMBERS = 10
+_STAYS = 256
+"""Added to the status of a row that is never collected: a field more would cost every row."""
 
 
 def fields(layout: PostgresLayout) -> sql.Composable:
@@ -72,8 +74,9 @@ def read(rows: Sequence[Row]) -> Batch:
     )
     table = np.frombuffer(b"".join(numbers), ">i8").reshape(len(rows), _NUMBERS)
     columns = table.astype(np.int64).T.copy()
-    status, counted_from, completed_at, expires_at, lease_until, due_at = columns[:6]
+    told, counted_from, completed_at, expires_at, lease_until, due_at = columns[:6]
     fence, epoch, response_status, size = columns[6:]
+    status = told & (_STAYS - 1)
     return Batch(
         keys=keys,
         scopes=scopes,
@@ -90,6 +93,7 @@ def read(rows: Sequence[Row]) -> Batch:
         epoch=_plain(epoch),
         response_status=_plain(response_status),
         flaw=flaws(status),
+        never_collected=told >= _STAYS,
         size=size,
     )
 
@@ -97,7 +101,7 @@ def read(rows: Sequence[Row]) -> Batch:
 def _numbers(layout: PostgresLayout) -> sql.Composable:
     """Write the fixed-width field, in the order in which `read` takes it apart."""
     parts = [
-        sql.SQL("int8send(({})::int8)").format(status_as_sql(layout)),
+        sql.SQL("int8send(({})::int8)").format(_told(layout)),
         _instant(layout.counted_from),
         _instant(layout.completed),
         _instant(layout.expires),
@@ -109,6 +113,15 @@ def _numbers(layout: PostgresLayout) -> sql.Composable:
         sql.SQL("int8send(pg_column_size({}.*)::int8)").format(sql.Identifier("leaf")),
     ]
     return sql.SQL(" || ").join(parts)
+
+
+def _told(layout: PostgresLayout) -> sql.Composable:
+    """Write the status, and whether the row stays."""
+    if layout.never_collected is None:
+        return status_as_sql(layout)
+    return sql.SQL("{} + CASE WHEN {} THEN {} ELSE 0 END").format(
+        status_as_sql(layout), as_sql(layout.never_collected), sql.Literal(_STAYS)
+    )
 
 
 def _bytes(column: str) -> sql.Composable:

@@ -83,11 +83,13 @@ def test_what_is_not_done_is_never_collected_however_old(
         ttl=row[0] - row[0].replace(year=row[0].year - 1),
     )  # fmt: skip
     rows = TABLES[name]["rows"]
-    kept = {key for key, row in rows.items() if row["status"] in KEPT}
+    is_business = layout.never_collected == "always"
+    kept = {key for key, row in rows.items() if is_business or row["status"] in KEPT}
     with closing(store):
         assert added(store.collect(retention)).deleted == len(rows) - len(kept)
-    left = application.execute(f'SELECT "{layout.key}"::text FROM {table}').fetchall()
-    assert {key for (key,) in left} == kept
+    left = application.execute(f'SELECT "{layout.key}" FROM {table}').fetchall()
+    written = (key.decode() if isinstance(key, bytes) else str(key) for (key,) in left)
+    assert set(written) == kept
 
 
 @pytest.mark.parametrize("name", TABLES)

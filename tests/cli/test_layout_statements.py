@@ -1,0 +1,73 @@
+"""What a layout file states beside where things are: what stays, seen at the command line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tests.cli.places import PAYMENTS
+
+if TYPE_CHECKING:
+    from tests.cli.places import Database, Done, Place
+
+OURS = PAYMENTS.replace("layout: reference", "layout: ours.yaml")
+FULL = ("--pace", "full", "-o", "json")
+
+
+def through(place: Place, *statements: str) -> None:
+    """Let payments be read through the reference layout, with statements on its Postgres side."""
+    text = place.main("layout", "show", "reference").out
+    side = "postgres:\n"
+    assert text.count(side) == 1
+    lines = "".join(f"  {statement}\n" for statement in statements)
+    (place.folder / "ours.yaml").write_text(text.replace(side, side + lines))
+    place.configure(OURS)
+
+
+def counts(done: Done) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    for item in done.document["items"]:
+        sums[item["code"]] += item["count"]
+    return sums
+
+
+def test_what_stays_is_told_before_and_is_there_after(seeded: Database, place: Place) -> None:
+    through(place)
+    plain = place.main("gc", *FULL)
+    through(place, "never_collected: {field: endpoint, is: POST /v1/charges}")
+    stays = "endpoint = 'POST /v1/charges' AND status IN ('completed', 'failed')"
+    before = seeded.count(f"processed_events WHERE {stays}")
+    look = place.main("gc", *FULL)
+    assert 0 < look.summary["candidates"] < plain.summary["candidates"]
+    assert look.summary["kept_by_layout"] == counts(look)["kept-by-layout"] == before
+    done = place.main("gc", "--apply", *FULL, "--store", "payments")
+    assert done.status == 0
+    assert done.summary["deleted"] == look.summary["candidates"]
+    assert seeded.count(f"processed_events WHERE {stays}") == before
+    assert "kept by the layout" in place.main("gc", "--pace", "full").out
+    # The control: without the statement the same rows go.
+    through(place)
+    place.main("gc", "--apply", *FULL, "--store", "payments")
+    assert seeded.count(f"processed_events WHERE {stays}") < before
+
+
+def test_audit_takes_nothing_that_stays_for_a_backlog(seeded: Database, place: Place) -> None:
+    through(place)
+    assert counts(place.main("audit", *FULL))["expired-backlog"] > 0
+    through(place, "never_collected: always")
+    found = counts(place.main("audit", *FULL))
+    assert not {"expired-backlog", "expiry-missing", "expiry-infinite"} & set(found)
+    assert found["stuck-in-progress"] > 0
+
+
+def test_a_table_of_the_business_is_refused_in_a_sentence(seeded: Database, place: Place) -> None:
+    through(place, "never_collected: always")
+    before = seeded.count("processed_events")
+    for words in (("gc",), ("gc", "--apply", "--store", "payments")):
+        done = place.main(*words)
+        assert done.status == 5
+        assert (
+            "payments: nothing of this table is ever collected: its layout says "
+            "never_collected: always" in done.err
+        )
+    assert seeded.count("processed_events") == before
