@@ -41,16 +41,19 @@ class Catalogue:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def side(self, name: str, engine: str, layout: str, *, writes: bool = False) -> Any:
-        """Find one side of the layout that a store names.
+    def side(self, name: str, engine: str, layout: str) -> Any:
+        """Find one side of the layout that a store names; see `layout`."""
+        return getattr(self.layout(name, engine, layout), engine)
+
+    def layout(self, name: str, engine: str, layout: str, *, writes: bool = False) -> Layout:
+        """Find the layout that a store names for one of its sides.
 
         Raises:
             ConfigError: there is no such layout, or it does not describe that side.
             Refused: it is to be written through, and nobody has tried it.
         """
-        found = self.layout(name, engine, layout)
-        side = getattr(found, engine)
-        if side is None:
+        found = self._layout(name, engine, layout)
+        if getattr(found, engine) is None:
             raise ConfigError(
                 f"{self._settings.origin(f'stores.{name}.{engine}.layout')}: "
                 f"layout {layout} does not describe {engine}",
@@ -63,14 +66,9 @@ class Catalogue:
                 hint=f"idemctl layout show {found.layout} prints it; layout check --live tries it; "
                 "then name your file, with proven: live in it",
             )
-        return side
+        return found
 
-    def layout(self, name: str, engine: str, layout: str) -> Layout:
-        """Find the whole layout that one side of a store names.
-
-        Raises:
-            ConfigError: there is no such layout.
-        """
+    def _layout(self, name: str, engine: str, layout: str) -> Layout:
         from pathlib import Path
 
         from idemctl.documents import read_document, read_model

@@ -245,9 +245,11 @@ class Workplace:
         application = f"idemctl {run.verb} {run.id}"
         policies = Policies() if store.policies is None else self._policies(store.policies)
         if store.postgres is not None and (through is None or through.postgres is not None):
-            layout = (through and through.postgres) or self._catalogue.side(
+            found = through or self._catalogue.layout(
                 name, "postgres", store.postgres.layout, writes=writes
             )
+            layout = found.postgres
+            assert layout is not None
             yield Target(
                 store=name,
                 opens=PostgresTableOpener(
@@ -262,11 +264,14 @@ class Workplace:
                 in_progress_means=layout.in_progress_means,
                 sight=sight_of(layout),
                 is_never_collected=layout.never_collected == "always",
+                known_faults=found.known_faults(layout),
             )
         if store.redis is not None and (through is None or through.redis is not None):
-            keyspace = (through and through.redis) or self._catalogue.side(
+            found = through or self._catalogue.layout(
                 name, "redis", store.redis.layout, writes=writes
             )
+            keyspace = found.redis
+            assert keyspace is not None
             yield Target(
                 store=name,
                 opens=RedisKeyspaceOpener(
@@ -281,6 +286,7 @@ class Workplace:
                 engine=Engine.REDIS,
                 sight=sight_of(keyspace),
                 keeps_for=store.redis.ttl,
+                known_faults=found.known_faults(keyspace),
             )
 
     def _policies(self, file: Path) -> Policies:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -14,7 +14,7 @@ from idemctl.domain.retention import judge
 from idemctl.domain.sight import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -52,6 +52,8 @@ class Facts:
     backlog_after: timedelta = timedelta(hours=24)
     """How long a record may lie past its promise before that is a backlog."""
     is_paired: bool = False
+    known_faults: Mapping[str, str] = field(default_factory=dict)
+    """By the code of a check, what the library that writes there is known to get wrong."""
 
 
 class Looked:

@@ -109,6 +109,7 @@ class Examination:
         following = check.next
         if check.next_alone and not self.facts.is_paired:
             following = check.next_alone
+        known = self.facts.known_faults.get(check.code)
         return Finding(
             code=check.code,
             severity=check.severity,
@@ -119,6 +120,6 @@ class Examination:
             count=found.count,
             sample=tuple(sample_of(key, scope) for key, scope in found.sample),
             evidence=check.evidence(found, self.facts),
-            why=check.why,
+            why=check.why if known is None else f"{check.why} This is {known}.",
             next=following.format(store=store),
         )

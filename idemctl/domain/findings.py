@@ -47,7 +47,7 @@ class Finding:
     """Some of the keys, escaped: see `sample_of`."""
     evidence: str
     why: str
-    """Why it hurts."""
+    """Why it hurts; and what is known of the library that it happens to."""
     next: str
     """The command to type next."""
 

@@ -151,6 +151,8 @@ class Side(_Part):
     status: SideStatus
     in_progress_means: str = "in progress"
     """What this library's users call it, for explanations."""
+    breaks: dict[str, Annotated[str, Field(min_length=1)]] = {}
+    """What the library is known to get wrong, a sentence for the code of the check that sees it."""
 
     @model_validator(mode="after")
     def _reads_nothing_besides(self) -> Self:
@@ -271,3 +273,10 @@ class Layout(_Part):
         if self.postgres is None and self.redis is None:
             raise ValueError("describes neither postgres nor redis")
         return self
+
+    def known_faults(self, side: Side) -> dict[str, str]:
+        """Say by the code of a check what is known of this side, and of whose it is."""
+        return {
+            code: f"known of {self.layout}: {sentence.rstrip('.')}"
+            for code, sentence in side.breaks.items()
+        }

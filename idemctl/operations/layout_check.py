@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from idemctl.documents import InvalidDocument, read_document, read_model
+from idemctl.checks.registry import BY_CODE, CHECKS
+from idemctl.documents import InvalidDocument, Problem, read_document, read_model
 from idemctl.domain.fit import Fit
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import ExitStatus, worst
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from idemctl.documents import Problem
+    from idemctl.documents import Document
     from idemctl.domain.records import Status
     from idemctl.domain.sight import View
     from idemctl.errors import ConfigError
@@ -113,10 +115,37 @@ def check(
 
 def _checked(file: Path) -> Checked:
     try:
-        layout = read_model(read_document(file), Layout)
+        document = read_document(file)
+        layout = read_model(document, Layout)
     except InvalidDocument as invalid:
         return Checked(file=file, problems=tuple(invalid.problems))
-    return Checked(file=file, layout=layout, sides=tuple(_sides(layout)))
+    return Checked(
+        file=file,
+        layout=layout,
+        sides=tuple(_sides(layout)),
+        problems=tuple(_problems(document, layout)),
+    )
+
+
+def _problems(document: Document, layout: Layout) -> Iterator[Problem]:
+    """Find codes of checks that can never speak of a side: what is said there reaches nobody."""
+    for engine, side in _engines(layout):
+        made = [
+            check.code
+            for check in CHECKS
+            if engine in check.engines and side.pattern in check.patterns
+        ]
+        for code in side.breaks:
+            if code in made:
+                continue
+            place = document.place((engine.value, "breaks", code), key=True)
+            if code in BY_CODE:
+                says = f"is never made of {side.pattern.label} in {engine.value}"
+            else:
+                close = get_close_matches(code, made, n=1)
+                rest = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(made)}"
+                says = f"is unknown; {rest}"
+            yield Problem(place, f"{engine.value}.breaks: the check {code!r} {says}")
 
 
 def _tried(targets: Iterable[Target], layout: Layout, sample: int, run: Run) -> Iterator[Tried]:
@@ -136,15 +165,18 @@ def _tried(targets: Iterable[Target], layout: Layout, sample: int, run: Run) -> 
         yield Tried(store=target.store, place=place, fit=fit, never=never)
 
 
-def _sides(layout: Layout) -> Iterator[SideSight]:
+def _engines(layout: Layout) -> list[tuple[Engine, Side]]:
     sides: list[tuple[Engine, Side | None]] = [
         (Engine.POSTGRES, layout.postgres),
         (Engine.REDIS, layout.redis),
     ]
+    return [(engine, side) for engine, side in sides if side is not None]
+
+
+def _sides(layout: Layout) -> Iterator[SideSight]:
     is_paired = layout.postgres is not None and layout.redis is not None
-    for engine, side in sides:
-        if side is not None:
-            # A twin is a matter of the configuration; a layout of both sides is meant for it.
-            sight = sight_of(side) | ({Sight.TWIN} if is_paired else set())
-            views = tuple(view(mode, sight) for mode in FailureMode)
-            yield SideSight(engine=engine, sight=frozenset(sight), views=views)
+    for engine, side in _engines(layout):
+        # A twin is a matter of the configuration; a layout of both sides is meant for it.
+        sight = sight_of(side) | ({Sight.TWIN} if is_paired else set())
+        views = tuple(view(mode, sight) for mode in FailureMode)
+        yield SideSight(engine=engine, sight=frozenset(sight), views=views)

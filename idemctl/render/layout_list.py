@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from idemctl.operations.layout_list import Outcome
     from idemctl.run.run import Run
 
-_HEADINGS = ("layout", "tried", "postgres", "redis", "what writes so")
+_HEADINGS = ("layout", "tried", "postgres", "redis", "known faults", "what writes so")
 
 
 def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
@@ -46,6 +46,7 @@ def _item(layout: Layout) -> dict[str, Any]:
         "table": postgres.table if postgres else None,
         "prefix": redis.prefix if redis else None,
         "codec": _codec(layout) if redis else None,
+        "known_faults": _fault_count(layout),
     }
 
 
@@ -55,8 +56,13 @@ def _row(layout: Layout) -> tuple[str, ...]:
         "live" if layout.proven == "live" else "no, source only",
         layout.postgres.table if layout.postgres else "",
         f"{layout.redis.prefix}* {_codec(layout)}" if layout.redis else "",
+        count(_fault_count(layout)) if _fault_count(layout) else "",
         layout.title,
     )
+
+
+def _fault_count(layout: Layout) -> int:
+    return sum(len(side.breaks) for side in (layout.postgres, layout.redis) if side is not None)
 
 
 def _pattern(layout: Layout) -> str:

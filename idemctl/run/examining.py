@@ -61,6 +61,7 @@ def examination_of(
         keeps_for=target.keeps_for,
         backlog_after=backlog_after,
         is_paired=is_paired,
+        known_faults=target.known_faults,
     )
     return Examination(facts, CHECKS)
 

@@ -9,6 +9,7 @@ from idemctl.domain.policies import Policies
 from idemctl.domain.sight import Engine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import timedelta
 
     from idemctl.domain.sight import Sight
@@ -37,6 +38,8 @@ class Target:
     """How long a key stays in Redis after it was written, by the configuration."""
     is_never_collected: bool = False
     """Whether its layout says that no record of it ever goes: it holds the business itself."""
+    known_faults: Mapping[str, str] = field(default_factory=dict)
+    """By the code of a check, what its library is known to get wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

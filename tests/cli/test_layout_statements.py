@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cli.places import PAYMENTS
 
 if TYPE_CHECKING:
@@ -71,3 +73,44 @@ def test_a_table_of_the_business_is_refused_in_a_sentence(seeded: Database, plac
             "never_collected: always" in done.err
         )
     assert seeded.count("processed_events") == before
+
+
+KNOWN = "known of reference: it answers late"
+
+
+def test_what_is_known_of_a_library_stands_beside_the_finding(
+    seeded: Database, place: Place
+) -> None:
+    through(place, "breaks: {stuck-in-progress: it answers late.}")
+    done = place.main("audit", *FULL)
+    known = [item["code"] for item in done.document["items"] if KNOWN in item["why"]]
+    assert known == ["stuck-in-progress"]
+    stores = {item["store"] for item in done.document["items"] if KNOWN in item["why"]}
+    assert stores == {"payments"}
+    assert f"This is {KNOWN}." in place.main("audit", "--pace", "full").out
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("fingerprnt-missing", "is unknown; did you mean 'fingerprint-missing'?"),
+        ("zzz", "is unknown; known: "),
+        ("record-without-ttl", "is never made of postgres-unique in postgres"),
+        ("outbox-overdue", "is never made of postgres-unique in postgres"),
+    ],
+)
+def test_a_check_that_there_is_not_is_told_by_its_place(place: Place, code: str, says: str) -> None:
+    through(place, "breaks:", "  stuck-in-progress: it is slow", f"  {code}: it is odd")
+    text = (place.folder / "ours.yaml").read_text().splitlines()
+    line = text.index(f"    {code}: it is odd") + 1
+    done = place.main("layout", "check", "ours.yaml")
+    assert done.status == 3
+    place_of_it = f"ours.yaml:{line}:5: error: postgres.breaks: the check {code!r} {says}"
+    assert place_of_it in done.out
+    assert done.out.count(": error: ") == 1
+
+
+def test_the_list_counts_what_is_known(place: Place) -> None:
+    items = place.main("layout", "list", "-o", "json").document["items"]
+    counted = {item["layout"]: item["known_faults"] for item in items}
+    assert (counted["powertools-python"], counted["reference"]) == (2, 0)
