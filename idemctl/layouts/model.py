@@ -28,6 +28,7 @@ from idemctl.layouts.conditions import Condition, Is, as_text, fields_of
 from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.paths import Path
+from idemctl.layouts.tables import TableName
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
@@ -196,6 +197,9 @@ class PostgresLayout(Side):
     key: str
     scope: str | None = None
     child: Child | None = None
+    drags: tuple[TableName, ...] = ()
+    """Tables whose rows may go with a record, or lose their reference to it, because the library
+    means it so. Without a schema, they stand in that of `table`."""
     never_collected: Condition | None = None
     """Which rows stay, whatever their expiry; `always` for a table that holds the business."""
 

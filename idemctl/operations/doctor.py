@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Status
 from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.run.fitness import remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Description
+    from idemctl.stores.answers import Description, Reference
     from idemctl.stores.ports import Store
 
 _MOST_SKEW = timedelta(seconds=2)
@@ -102,14 +103,8 @@ def _described(target: Target, description: Description, took: timedelta) -> Ite
             status=ExitStatus.UNREACHABLE,
             fix="use a role that sees every row, or ask for BYPASSRLS",
         )
-    for dragged in description.drags:
-        yield Line(
-            store=name,
-            about="shape",
-            says=f"{place}: gc would also delete or change rows of {dragged}",
-            status=ExitStatus.REFUSED,
-            fix="name that table as the layout's child, or drop ON DELETE from its foreign key",
-        )
+    for reference in description.references:
+        yield from _hanging(name, place, reference)
     for right in description.rights:
         yield Line(
             store=name,
@@ -117,6 +112,39 @@ def _described(target: Target, description: Description, took: timedelta) -> Ite
             says=f"{right.name} for {right.needed_for}" + ("" if right.granted else ": missing"),
             status=ExitStatus.OK if right.granted else ExitStatus.DENIED,
             fix=None if right.granted else right.grant,
+        )
+
+
+def _hanging(store: str, place: str, reference: Reference) -> Iterator[Line]:
+    """Tell what gc does with rows that hang on records, or they with it."""
+    if not reference.drags:
+        yield Line(
+            store=store,
+            about="shape",
+            says=f"{place}: gc cannot delete a record to which rows of {reference} refer",
+        )
+    elif reference.is_meant:
+        yield Line(
+            store=store,
+            about="shape",
+            says=f"{place}: gc also deletes or changes rows of {reference}, as the layout says",
+        )
+    else:
+        yield Line(
+            store=store,
+            about="shape",
+            says=f"{place}: gc would also delete or change rows of {reference}",
+            status=ExitStatus.REFUSED,
+            fix=remedy(reference),
+        )
+    if not reference.has_index:
+        yield Line(
+            store=store,
+            about="shape",
+            says=f"{place}: no index finds the rows of {reference} that refer to a record: each "
+            "deletion reads that whole table",
+            status=ExitStatus.FINDINGS,
+            fix=f"CREATE INDEX CONCURRENTLY ON {reference.table} ({reference.columns});",
         )
 
 

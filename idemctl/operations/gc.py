@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Shard
+    from idemctl.stores.answers import Reference, Shard
     from idemctl.stores.ports import Opens, Store
 
 _TROUBLES_TO_GIVE_UP = 20
@@ -55,6 +55,8 @@ class Collected:
     cutoff: datetime
     collection: Collection
     why_stopped: WhyStopped
+    references: tuple[Reference, ...] = ()
+    """Foreign keys by which other rows hang on those that are collected."""
     oldest_left_at: datetime | None = None
     """When the oldest promise that is over ended, among what was left behind."""
     left_unknown: bool = False
@@ -159,6 +161,7 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
             cutoff=cutoff,
             collection=Collection(),
             why_stopped=WhyStopped.DONE,
+            references=description.references,
         )
         refuse_blindness(description)
         if not options.apply:

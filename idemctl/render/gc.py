@@ -10,6 +10,7 @@ from idemctl.domain.outcomes import Report, Sheet, WhyStopped
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
+from idemctl.stores.answers import OnDelete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Tally
     from idemctl.operations.gc import Collected, Outcome
     from idemctl.run.run import Run
+    from idemctl.stores.answers import Reference
 
 _LEFT = "left to Redis"
 _HEADINGS = ("store", "where", "records", "what becomes of them", "why")
@@ -61,9 +63,20 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 "oldest_left_at": instant(one.oldest_left_at),
                 "why_stopped": one.why_stopped,
                 "troubles": list(one.collection.troubles),
+                "references": [_reference(reference) for reference in one.references],
             }
             for one in outcome.targets
         ],
+    }
+
+
+def _reference(reference: Reference) -> dict[str, Any]:
+    return {
+        "table": reference.table,
+        "key": reference.key,
+        "on_delete": reference.on_delete.value,
+        "is_meant": reference.is_meant,
+        "has_index": reference.has_index,
     }
 
 
@@ -154,6 +167,7 @@ def _why(one: Collected, group: Tally) -> str:
 def _lines(outcome: Outcome) -> Iterator[str]:
     for one in outcome.targets:
         total, name = one.collection, f"{one.target.store} ({one.place})"
+        yield from (f"{name}: {line}" for line in _hanging(one, outcome))
         if total.children_deleted:
             yield f"{name}: {count(total.children_deleted, 'child row')} went with their parents"
         if total.skipped_locked:
@@ -169,6 +183,24 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if one.why_stopped is not WhyStopped.DONE:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
     yield _headline(outcome)
+
+
+def _hanging(collected: Collected, outcome: Outcome) -> Iterator[str]:
+    """Say what becomes of rows that hang on records; Postgres counts none of them for us."""
+    apply = outcome.options.apply
+    for one in collected.references:
+        if not one.drags:
+            yield f"records to which rows of {one} refer stay"
+        elif not one.is_meant:
+            yield f"gc --apply refuses, for it would also delete or change rows of {one}"
+        elif collected.collection.deleted or not apply:
+            if one.on_delete is OnDelete.CASCADE:
+                change = "went with their records" if apply else "would go with their records"
+            else:
+                change = "lost their reference" if apply else "would lose their reference"
+            yield f"rows of {one} {change}; they were not counted"
+        if not one.has_index:
+            yield f"no index on {one.table} ({one.columns}): each deletion reads that whole table"
 
 
 def _headline(outcome: Outcome) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from idemctl.domain.incident import Evidence
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Description
+    from idemctl.stores.answers import Description, Reference
     from idemctl.stores.ports import Store
 
 
@@ -99,6 +99,19 @@ def _has_records(redis: Store, run: Run) -> bool:
     return False
 
 
+def remedy(reference: Reference) -> str:
+    """Say what lets gc go on where it would drag rows along that the layout does not name."""
+    drop = f"drop ON DELETE {reference.on_delete} from {reference.key}"
+    if reference.is_own:
+        return f"{drop}: those rows are records themselves, and may be alive"
+    name = reference.table
+    quoted = "'" + name.replace("'", "''") + "'" if '"' in name else name
+    return (
+        f"if the library means it so, add drags: [{quoted}] to the postgres side of the layout; "
+        f"else {drop}"
+    )
+
+
 def refuse_unfit(description: Description) -> None:
     """Refuse to delete where that cannot work, or would do more than it says.
 
@@ -115,11 +128,12 @@ def refuse_unfit(description: Description) -> None:
             f"{description.place}: {description.product} {description.version} is too old",
             hint="idemctl doctor names the oldest version that works",
         )
-    if description.drags:
+    unasked = [one for one in description.references if one.drags and not one.is_meant]
+    if unasked:
         raise Refused(
             f"{description.place}: deleting here would also delete or change rows of "
-            + ", ".join(description.drags),
-            hint="name that table as the layout's child, or drop ON DELETE from its foreign key",
+            + ", ".join(map(str, unasked)),
+            hint="; ".join(dict.fromkeys(map(remedy, unasked))),
         )
     lacking = [right for right in description.rights if not right.granted]
     if lacking:

@@ -20,13 +20,20 @@ from idemctl.errors import (
     Unreachable,
 )
 from idemctl.operations.gc import Options, gc
-from idemctl.stores.answers import Right
+from idemctl.run.fitness import remedy
+from idemctl.stores.answers import OnDelete, Reference, Right
 from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, row, some_rows, target
 
 if TYPE_CHECKING:
     from idemctl.errors import IdemctlError
     from idemctl.run.run import Run
 
+UNASKED = Reference(
+    table="app.payments", key="fk", on_delete=OnDelete.CASCADE, is_meant=False, is_own=False,
+    has_index=True, columns="k",
+)  # fmt: skip
+NAMED = replace(UNASKED, table="app.rides", is_meant=True)
+PINNED = replace(UNASKED, table="app.notes", on_delete=OnDelete.RESTRICT)
 LOOK = Options()
 APPLY = Options(apply=True)
 DOWN = Unreachable("memory: gone")
@@ -86,9 +93,9 @@ def test_a_look_needs_no_lock() -> None:
     [
         ({"is_replica": True}, Refused, "this server is a replica"),
         (
-            {"drags": ("payments (fk)",)},
+            {"references": (NAMED, PINNED, UNASKED)},
             Refused,
-            "deleting here would also delete or change rows of payments (fk)",
+            f"deleting here would also delete or change rows of {UNASKED}",
         ),
         ({"supported": False}, Refused, "memory 1 is too old"),
         (
@@ -114,6 +121,11 @@ def test_a_table_unfit_for_collecting_can_still_be_looked_at(
     assert caught.value.message == f"memory: {says}"
     if error is Denied:
         assert caught.value.hint == "GRANT b; GRANT c;"
+    if "references" in description:
+        assert caught.value.hint == (
+            "if the library means it so, add drags: [app.payments] to the postgres side of the "
+            "layout; else drop ON DELETE CASCADE from fk"
+        )
     assert len(table.keys) == 5
     table.lock("gc").release()
 
@@ -134,6 +146,27 @@ def test_a_table_of_which_nothing_ever_goes_is_refused_before_it_is_opened(
     outcome = gc([ledger, other], options, a_run())
     assert [one.target.store for one in outcome.targets] == ["webhooks"]
     assert outcome.status is ExitStatus.REFUSED
+
+
+def test_what_the_layout_names_and_what_only_keeps_records_is_no_reason_to_refuse() -> None:
+    aim, table = target(description={"references": (NAMED, PINNED)})
+    [one] = gc([aim], APPLY, a_run()).targets
+    assert (one.references, len(table.keys)) == ((NAMED, PINNED), 2)
+
+
+def test_no_layout_may_mean_the_records_themselves() -> None:
+    own = replace(UNASKED, is_own=True)
+    aim, _ = target(description={"references": (own,)})
+    with pytest.raises(Refused) as caught:
+        gc([aim], APPLY, a_run())
+    assert caught.value.hint == (
+        "drop ON DELETE CASCADE from fk: those rows are records themselves, and may be alive"
+    )
+
+
+def test_a_name_that_needs_quotes_is_written_as_a_layout_takes_it() -> None:
+    odd = replace(UNASKED, table='app."It\'s"')
+    assert "add drags: ['app.\"It''s\"'] to" in remedy(odd)
 
 
 @pytest.mark.parametrize("options", [LOOK, APPLY])

@@ -103,6 +103,7 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
         "oldest_left_at": None,
         "why_stopped": "done",
         "troubles": [],
+        "references": [],
     }
     assert document["items"][0] == {
         "code": "expired",

@@ -10,13 +10,14 @@ from idemctl.stores.answers import Description, Right
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import find_table
 from idemctl.stores.postgres.queries import query
+from idemctl.stores.postgres.references import find_references
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.postgres.connect import Connection
-    from idemctl.stores.postgres.leaves import Leaf
+    from idemctl.stores.postgres.leaves import Leaf, Table
 
 _FLOOR = 140_000
 
@@ -34,8 +35,8 @@ def describe(
     connection: Connection,
     *,
     place: str,
-    table: str,
-    oid: int,
+    name: str,
+    table: Table,
     leaves: list[Leaf],
     layout: PostgresLayout,
 ) -> Description:
@@ -44,16 +45,18 @@ def describe(
         row = cursor.execute(query("server")).fetchone()
     assert row is not None, "a server always has a version"
     number, version, is_replica, user, grantee, _pid = row
-    tables = [(table, oid, True)]
+    tables = [(name, table.oid, True)]
+    child_oid = None
     if layout.child is not None:
         child = layout.child.table
         quoted = sql.Identifier(*child.split(".")).as_string(connection)
-        tables.append((child, find_table(connection, quoted, place).oid, False))
+        child_oid = find_table(connection, quoted, place).oid
+        tables.append((child, child_oid, False))
     rights: list[Right] = []
     hidden = []
-    for name, table_oid, is_parent in tables:
+    for where, oid, is_parent in tables:
         with transaction(connection, place=place) as cursor:
-            granted = cursor.execute(query("rights"), {"oid": table_oid}).fetchone()
+            granted = cursor.execute(query("rights"), {"oid": oid}).fetchone()
         assert granted is not None, "an aggregate returns one row"
         *lacking, row_security = granted
         needed = (
@@ -63,23 +66,17 @@ def describe(
         )
         rights += [
             Right(
-                name=f"{privilege} on {name}",
+                name=f"{privilege} on {where}",
                 granted=not lacks,
                 needed_for=purpose,
-                grant=f"GRANT {privilege} ON {', '.join(lacks or [name])} TO {grantee};",
+                grant=f"GRANT {privilege} ON {', '.join(lacks or [where])} TO {grantee};",
             )
             for (privilege, purpose), lacks in zip(needed, lacking, strict=True)
             # Rows of a child are deleted without being locked first.
             if is_parent or privilege != "UPDATE"
         ]
         if row_security:
-            hidden.append(f"row-level security on {name} is active for {user}")
-    deleted_from = [table_oid for _, table_oid, _ in tables]
-    child_oid = deleted_from[1] if layout.child is not None else None
-    with transaction(connection, place=place) as cursor:
-        dragged = cursor.execute(
-            query("dragged"), {"deleted_from": deleted_from, "child": child_oid}
-        ).fetchall()
+            hidden.append(f"row-level security on {where} is active for {user}")
     estimates = [leaf.row_estimate for leaf in leaves]
     return Description(
         product="PostgreSQL",
@@ -90,6 +87,6 @@ def describe(
         is_replica=is_replica,
         row_estimate=None if min(estimates, default=-1) < 0 else sum(estimates),
         hides_rows="; ".join(hidden) or None,
-        drags=tuple(name for (name,) in dragged),
+        references=find_references(connection, table, child_oid, layout, place),
         rights=tuple(rights),
     )

@@ -65,19 +65,47 @@ SELECT array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')),
        bool_or(row_security_active(oid))
   FROM leaf
 
--- dragged --
--- Tables whose rows a deletion here would delete or change too, by a foreign key's action;
--- the table itself may be one of them, with rows that are alive.
-WITH RECURSIVE family AS (
+-- references --
+-- The foreign keys that lead to rows which a deletion here deletes: those of the tables named,
+-- and of every table whose rows such a key deletes in turn. One that Postgres made for a
+-- partition stands for the whole where that is not deleted from.
+WITH RECURSIVE own AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN own ON i.inhparent = own.oid
+), gone AS (
     SELECT unnest(%(deleted_from)s::oid[]) AS oid
     UNION
-    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+    SELECT more.oid
+      FROM gone CROSS JOIN LATERAL (
+          SELECT i.inhrelid AS oid FROM pg_inherits i WHERE i.inhparent = gone.oid
+          UNION ALL
+          SELECT k.conrelid FROM pg_constraint k
+           WHERE k.contype = 'f' AND k.confdeltype = 'c' AND k.confrelid = gone.oid
+      ) AS more
+), meant AS (
+    SELECT CASE cardinality(words) WHEN 1 THEN %(schema)s::text || words ELSE words END AS words
+      FROM unnest(%(drags)s::text[]) AS name CROSS JOIN parse_ident(name) AS words
 )
-SELECT k.conrelid::regclass::text || ' (' || k.conname || ')'
-  FROM pg_constraint k JOIN family f ON k.confrelid = f.oid
- WHERE k.contype = 'f' AND k.conparentid = 0
-   AND k.confdeltype IN ('c', 'n', 'd') AND k.conrelid IS DISTINCT FROM %(child)s::oid
- ORDER BY 1
+SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), k.conname, k.confdeltype::text,
+       ARRAY[n.nspname, c.relname]::text[] IN (SELECT words FROM meant),
+       k.conrelid IN (SELECT oid FROM own),
+       EXISTS (
+           SELECT FROM pg_index x
+            WHERE x.indrelid = k.conrelid AND x.indisvalid AND x.indpred IS NULL
+              AND x.indkey[0] = ANY(k.conkey)
+       ),
+       (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY at)
+          FROM unnest(k.conkey) WITH ORDINALITY AS columns (number, at)
+          JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = columns.number)
+  FROM pg_constraint k
+  JOIN gone ON gone.oid = k.confrelid
+  JOIN pg_class c ON c.oid = k.conrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE k.contype = 'f' AND k.conrelid IS DISTINCT FROM %(child)s::oid
+   AND NOT EXISTS (SELECT FROM pg_constraint whole JOIN gone ON gone.oid = whole.confrelid
+                    WHERE whole.oid = k.conparentid)
+ ORDER BY 1, 2
 
 -- leaves --
 -- The physical tables under a name: itself, its partitions, its heirs. The index named is

@@ -79,8 +79,8 @@ class PostgresTable:
         return describe(
             self._connection,
             place=self._place,
-            table=self._table,
-            oid=self._oid,
+            name=self._table,
+            table=self._found,
             leaves=self._leaves,
             layout=self._placed_layout,
         )

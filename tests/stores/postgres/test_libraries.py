@@ -103,6 +103,17 @@ def test_a_layout_names_every_column_of_its_library_s_table(
     assert {column.name for column in columns} == read_by(layout) | set(layout.besides)
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_no_table_of_a_library_is_refused_for_what_hangs_on_it(place: Any, name: str) -> None:
+    store, table = place(name)
+    with closing(store):
+        references = store.describe().references
+    schema = table.partition(".")[0]
+    hanging = {one.table.removeprefix(f"{schema}.").strip('"') for one in references}
+    assert hanging == {one.strip('"') for one in table_of(name).drags}
+    assert all(one.drags and one.is_meant for one in references)
+
+
 def test_every_table_that_nobody_has_tried_is_here() -> None:
     layouts = {name: preset(name) for name in preset_files()}
     described = {name for name, one in layouts.items() if one.postgres}
