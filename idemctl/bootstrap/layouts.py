@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,16 @@ from typing import TYPE_CHECKING, Any
 from idemctl.errors import ConfigError, Refused
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
+    from idemctl.documents import Document
+    from idemctl.domain.proofs import Claim
     from idemctl.layouts.model import Layout
     from idemctl.settings import Settings
+    from idemctl.settings.model import PostgresSettings, RedisSettings
+    from idemctl.state.proofs import Proofs
 
 _FOLDERS = ("layouts/presets", "layouts/unproven")
 
@@ -28,54 +35,112 @@ def preset_files() -> dict[str, Traversable]:
 @cache
 def preset(name: str) -> Layout:
     """Read one preset; there must be one of that name."""
-    from idemctl.documents import parse_document, read_model
+    from idemctl.documents import read_model
     from idemctl.layouts.model import Layout
 
+    return read_model(_preset_document(name), Layout)
+
+
+@cache
+def _preset_document(name: str) -> Document:
+    from idemctl.documents import parse_document
+
     file = preset_files()[name]
-    return read_model(parse_document(file.read_bytes(), file=file.name), Layout)
+    return parse_document(file.read_bytes(), file=file.name)
+
+
+def layout_document(named: Path) -> Document:
+    """Read the file of that name or, where there is none, the preset.
+
+    Raises:
+        InvalidDocument: it is not strict YAML.
+        ConfigError: there is neither, or the file cannot be read.
+    """
+    from idemctl.documents import read_document
+
+    name = str(named)
+    if named.suffix == ".yaml" or named.exists():
+        return read_document(named)
+    presets = preset_files()
+    if name in presets:
+        return _preset_document(name)
+    close = get_close_matches(name, presets, n=1)
+    raise ConfigError(
+        f"{name}: no such file, and no layout that comes with idemctl"
+        f"{f'; did you mean {close[0]}?' if close else ''}",
+        hint="idemctl layout list shows those; a path is taken from the current folder",
+    )
+
+
+def where_of(configured: PostgresSettings | RedisSettings, side: Any) -> str:
+    """Name the table, or the prefix, that one side of a store is kept under."""
+    name = "table" if hasattr(configured, "table") else "prefix"
+    where: str = getattr(configured, name) or getattr(side, name)
+    return where
 
 
 class Catalogue:
     """Finds layouts by name, and says where a name that leads nowhere was written."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, proofs: Proofs) -> None:
         self._settings = settings
+        self._proofs = proofs
 
     def side(self, name: str, engine: str, layout: str) -> Any:
         """Find one side of the layout that a store names; see `layout`."""
         return getattr(self.layout(name, engine, layout), engine)
 
-    def layout(self, name: str, engine: str, layout: str, *, writes: bool = False) -> Layout:
+    def layout(
+        self, name: str, engine: str, layout: str, *, writes_at: datetime | None = None
+    ) -> Layout:
         """Find the layout that a store names for one of its sides.
+
+        Args:
+            name: the store.
+            engine: the side, `postgres` or `redis`.
+            layout: a preset, or a file.
+            writes_at: when it is to be written through, if it is.
 
         Raises:
             ConfigError: there is no such layout, or it does not describe that side.
-            Refused: it is to be written through, and nobody has tried it.
+            Refused: it is to be written through, and nobody has tried it on that store.
         """
-        found = self._layout(name, engine, layout)
-        if getattr(found, engine) is None:
+        from idemctl.documents import read_model
+        from idemctl.domain.proofs import Claim
+        from idemctl.layouts.model import Layout
+
+        document = self._document(name, engine, layout)
+        found = read_model(document, Layout)
+        side = getattr(found, engine)
+        if side is None:
             raise ConfigError(
                 f"{self._settings.origin(f'stores.{name}.{engine}.layout')}: "
                 f"layout {layout} does not describe {engine}",
                 hint=f"choose a layout that does, or remove {engine} from the store",
             )
-        if writes and found.proven == "source":
-            raise Refused(
-                f"{name}: layout {layout} was read from the source of its library, and tried "
-                "on no store: nothing is changed through it",
-                hint=f"idemctl layout show {found.layout} prints it; layout check --live tries it; "
-                "then name your file, with proven: live in it",
-            )
+        if writes_at is not None and found.proven == "source":
+            where = where_of(getattr(self._settings.stores[name], engine), side)
+            claim = Claim(store=name, engine=engine, where=where, digest=document.digest)
+            self._refuse_unproven(claim, layout, writes_at)
         return found
 
-    def _layout(self, name: str, engine: str, layout: str) -> Layout:
+    def _refuse_unproven(self, claim: Claim, layout: str, now: datetime) -> None:
+        proof = self._proofs.newest(claim)
+        why = "was not tried as it is on this store" if proof is None else proof.why_void(now)
+        if why is not None:
+            raise Refused(
+                f"{claim.store}: layout {layout} was read from the source of its library, and "
+                f"{why}: nothing is changed through it in {claim.engine}",
+                hint=f"idemctl layout check {shlex.quote(layout)} --live --store {claim.store}",
+            )
+
+    def _document(self, name: str, engine: str, layout: str) -> Document:
         from pathlib import Path
 
-        from idemctl.documents import read_document, read_model
-        from idemctl.layouts.model import Layout
+        from idemctl.documents import read_document
 
         if layout.endswith(".yaml"):
-            return read_model(read_document(Path(layout)), Layout)
+            return read_document(Path(layout))
         presets = preset_files()
         if layout not in presets:
             close = get_close_matches(layout, presets, n=1)
@@ -84,4 +149,4 @@ class Catalogue:
                 f"there is no layout {layout}{f'; did you mean {close[0]}?' if close else ''}",
                 hint="idemctl layout list shows them all; or write the path of a file",
             )
-        return preset(layout)
+        return _preset_document(layout)

@@ -6,23 +6,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from idemctl.bootstrap.layouts import Catalogue
-from idemctl.bootstrap.openers import PostgresTableOpener, RedisKeyspaceOpener
-from idemctl.errors import ConfigError, ExitStatus, Unsupported, UsageError
+from idemctl.errors import ConfigError, ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from idemctl.bootstrap.exploring import Exploration
-    from idemctl.domain.policies import Policies
+    from idemctl.bootstrap.sides import Sides
     from idemctl.layouts.model import Layout
-    from idemctl.layouts.transcript import Transcript
     from idemctl.operations.doctor import Line
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
-    from idemctl.settings import Settings, StoreSettings
+    from idemctl.settings import Settings
     from idemctl.state.history import History
     from idemctl.state.journal import FileJournal
+    from idemctl.state.proofs import Proofs
     from idemctl.state.repeats import Repeats
     from idemctl.state.suspects import SuspectsFile
     from idemctl.stores.logs import HitLog
@@ -70,17 +69,16 @@ class Workplace:
             )
         return [
             side
-            for name, store in chosen.items()
-            for side in self._sides(name, store, run, writes=writes)
+            for name in chosen
+            for side in self._sides.of(name, run, writes=writes)
         ]
 
     def targets_through(self, layout: Layout, run: Run) -> list[Target]:
         """List the sides of the chosen stores that a layout describes, to be read through it."""
-        chosen = self.settings.chosen().items()
         return [
             side
-            for name, store in chosen
-            for side in self._sides(name, store, run, writes=False, through=layout)
+            for name in self.settings.chosen()
+            for side in self._sides.of(name, run, writes=False, through=layout)
         ]
 
     def exploration(self, run: Run) -> Exploration:
@@ -107,7 +105,7 @@ class Workplace:
                 postgres=both[0],
                 redis=both[1],
                 redis_ttl=redis.ttl,
-                transcript=self._transcript(name, chosen[name]),
+                transcript=self._sides.transcript(name),
                 write_order=chosen[name].write_order,
                 on_redis_miss=chosen[name].on_redis_miss,
             )
@@ -182,8 +180,22 @@ class Workplace:
         )
 
     @cached_property
+    def _sides(self) -> Sides:
+        from idemctl.bootstrap.sides import Sides
+
+        return Sides(self.settings, self._catalogue)
+
+    @cached_property
     def _catalogue(self) -> Catalogue:
-        return Catalogue(self.settings)
+        return Catalogue(self.settings, self.proofs)
+
+    @cached_property
+    def proofs(self) -> Proofs:
+        """What layouts were tried on, and how well they read it."""
+        from idemctl.state.folder import StateFolder
+        from idemctl.state.proofs import Proofs
+
+        return Proofs(StateFolder(self.settings.state_folder))
 
     @cached_property
     def history(self) -> History:
@@ -213,83 +225,3 @@ class Workplace:
         from idemctl.state.journal import FileJournal
 
         return FileJournal(StateFolder(self.settings.state_folder), run.id)
-
-    def _transcript(self, name: str, store: StoreSettings) -> Transcript | Unsupported:
-        from idemctl.layouts.transcript import transcript
-
-        assert store.postgres is not None
-        assert store.redis is not None
-        try:
-            return transcript(
-                self._catalogue.side(name, "postgres", store.postgres.layout),
-                self._catalogue.side(name, "redis", store.redis.layout),
-            )
-        except Unsupported as error:
-            # Only who writes needs it.
-            return Unsupported(f"{name}: {error.message}", hint=error.hint)
-
-    def _sides(
-        self,
-        name: str,
-        store: StoreSettings,
-        run: Run,
-        *,
-        writes: bool,
-        through: Layout | None = None,
-    ) -> Iterable[Target]:
-        from idemctl.domain.policies import Policies
-        from idemctl.domain.sight import Engine
-        from idemctl.layouts.sight import sight_of
-        from idemctl.run.target import Target
-
-        application = f"idemctl {run.verb} {run.id}"
-        policies = Policies() if store.policies is None else self._policies(store.policies)
-        if store.postgres is not None and (through is None or through.postgres is not None):
-            found = through or self._catalogue.layout(
-                name, "postgres", store.postgres.layout, writes=writes
-            )
-            layout = found.postgres
-            assert layout is not None
-            yield Target(
-                store=name,
-                opens=PostgresTableOpener(
-                    dsn=self.settings.postgres_dsn(name),
-                    direct_dsn=self.settings.postgres_dsn(name, direct=writes),
-                    table=store.postgres.table or layout.table,
-                    layout=layout,
-                    application=application,
-                ),
-                ttl=store.ttl,
-                policies=policies,
-                in_progress_means=layout.in_progress_means,
-                sight=sight_of(layout),
-                is_never_collected=layout.never_collected == "always",
-                known_faults=found.known_faults(layout),
-            )
-        if store.redis is not None and (through is None or through.redis is not None):
-            found = through or self._catalogue.layout(
-                name, "redis", store.redis.layout, writes=writes
-            )
-            keyspace = found.redis
-            assert keyspace is not None
-            yield Target(
-                store=name,
-                opens=RedisKeyspaceOpener(
-                    url=self.settings.redis_url(name),
-                    prefix=store.redis.prefix or keyspace.prefix,
-                    layout=keyspace,
-                    application=application,
-                ),
-                expires_by_itself=True,
-                # Redis keeps no record longer than its own TTL says: no other ttl speaks.
-                in_progress_means=keyspace.in_progress_means,
-                engine=Engine.REDIS,
-                sight=sight_of(keyspace),
-                keeps_for=store.redis.ttl,
-                known_faults=found.known_faults(keyspace),
-            )
-
-    def _policies(self, file: Path) -> Policies:
-        from idemctl.settings.policies import read_policies
-
-        return read_policies(file)

@@ -14,6 +14,7 @@ from idemctl.domain.outcomes import Report, WhyStopped
 from idemctl.errors import ConfigError, Refused, UsageError
 
 if TYPE_CHECKING:
+    from idemctl.domain.proofs import Proof
     from idemctl.layouts.model import Layout
     from idemctl.run.target import Target
 
@@ -38,7 +39,8 @@ def list_layouts(work: Work) -> Report:
     idemctl layout list -o json
 
     Reads what comes with idemctl; asks no store and changes nothing. Through a layout that
-    was read from the source of its library, and tried on no store, nothing is ever changed.
+    was read from the source of its library, nothing is changed in a store before layout check
+    --live has passed there.
 
     Exit status: 0.
     """
@@ -76,7 +78,10 @@ def show(
 def check(
     work: Work,
     *,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="layout files")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="layout files, or names that layout list says"),
+    ],
     live: Annotated[
         bool, option("--live", help="read records of the chosen stores through them")
     ] = False,
@@ -89,23 +94,32 @@ def check(
     idemctl layout check mine.yaml
     idemctl layout check layouts/*.yaml -o json
     idemctl layout check mine.yaml --live --store payments
+    idemctl layout check brandur --live --store payments
 
-    Reads each FILE, and changes nothing. Names by file, line and column what makes a file
-    invalid; of a valid one, which failure modes can be seen through it, which can be cured,
-    and what is missing for the others. Asks a store only with --live: then it says how each
-    reads a sample of the records: statuses, parts, what fits none, and which instants make
-    no sense.
+    Reads each FILE, or the layout of that name where there is no such file, and changes
+    nothing in any store. Names by file, line and column what makes a file invalid; of a valid
+    one, which failure modes can be seen through it, which can be cured, and what is missing for
+    the others. Asks a store only with --live: then it says how each reads a sample of the
+    records: statuses, parts, what fits none, and which instants make no sense. What comes of
+    that is remembered in the state folder: where a layout says proven: source, nothing is
+    changed through it but in stores where this very file has passed in the last 90 days.
 
     Exit status: 0 all are valid, and read right, 3 one is not, 10 a store cannot be reached,
     12 rights missing, 78 a file cannot be read, or configuration.
     """
+    from idemctl.bootstrap.layouts import layout_document
+    from idemctl.operations.layout_check import Trial
     from idemctl.operations.layout_check import check as operation
     from idemctl.render.layout_check import report
 
     def through(layout: Layout) -> list[Target]:
         return work.workplace.targets_through(layout, work.run)
 
-    outcome = operation(files, work.run, through if live else None, sample=sample)
+    def remember(proof: Proof) -> None:
+        work.workplace.proofs.add(proof)
+
+    trial = Trial(targets=through, remember=remember, sample=sample) if live else None
+    outcome = operation(files, work.run, layout_document, trial)
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,12 @@ class Document:
     # A document may hold, by mistake, what must not be shown.
     data: Any = field(repr=False)
     root: Node = field(repr=False, compare=False)
+    content: bytes = field(repr=False, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content as it was read, in hex."""
+        return hashlib.sha256(self.content).hexdigest()
 
     def place(self, path: tuple[str | int, ...], *, key: bool = False) -> Place:
         """Find where the value at `path` begins; where it is absent, its nearest ancestor.

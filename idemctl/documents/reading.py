@@ -46,7 +46,8 @@ def parse_document(text: str | bytes, *, file: str) -> Document:
         builder.problems.append(_syntax_problem(error, content, file))
     if builder.problems:
         raise InvalidDocument(builder.problems)
-    return Document(file=file, data=data, root=root)
+    read = text if isinstance(text, bytes) else text.encode()
+    return Document(file=file, data=data, root=root, content=read)
 
 
 def _checked(text: str | bytes, file: str) -> str:

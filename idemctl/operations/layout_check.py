@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from idemctl.checks.registry import BY_CODE, CHECKS
-from idemctl.documents import InvalidDocument, Problem, read_document, read_model
+from idemctl.documents import InvalidDocument, Problem, read_model
 from idemctl.domain.fit import Fit
+from idemctl.domain.proofs import Claim, Proof, doubt
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
-from idemctl.errors import ExitStatus, worst
+from idemctl.errors import ConfigError, ExitStatus, worst
 from idemctl.layouts.model import Layout, Statuses
 from idemctl.layouts.sight import sight_of
 from idemctl.run.files import check_each
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from idemctl.documents import Document
     from idemctl.domain.records import Status
     from idemctl.domain.sight import View
-    from idemctl.errors import ConfigError
     from idemctl.layouts.model import Side
     from idemctl.run.run import Run
     from idemctl.run.target import Target
@@ -51,6 +51,22 @@ class Tried:
     fit: Fit
     never: tuple[Status, ...]
     """Statuses that it tells apart, and no record of the sample has."""
+    doubt: str | None
+    """Why it is no proof, so that nothing may be written through the layout."""
+    unremembered: ConfigError | None = None
+    """What kept the result out of the state folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """How layouts are tried on stores."""
+
+    targets: Callable[[Layout], Iterable[Target]]
+    """Gives what is to be read through a layout."""
+    remember: Callable[[Proof], None]
+    """Keeps what came of it, for whoever wants to write."""
+    sample: int
+    """How many records of each are looked at, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +76,8 @@ class Checked:
     file: Path
     layout: Layout | None = None
     """`None` where it could not be understood."""
+    digest: str = ""
+    """SHA-256 of its content, in hex."""
     sides: tuple[SideSight, ...] = ()
     tried: tuple[Tried, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -86,17 +104,16 @@ class Outcome:
 def check(
     files: Iterable[Path],
     run: Run,
-    live: Callable[[Layout], Iterable[Target]] | None = None,
-    *,
-    sample: int = 0,
+    read: Callable[[Path], Document],
+    trial: Trial | None = None,
 ) -> Outcome:
     """Check each file; one that is invalid is a finding, for it is what is under test.
 
     Args:
         files: layout files; one that is named twice is checked once.
         run: asked now and then whether to go on.
-        live: gives what is to be read through a layout, where it is to be tried on stores.
-        sample: how many records of each are looked at, about.
+        read: reads a file.
+        trial: how they are to be tried on stores, if they are.
 
     Raises:
         IdemctlError: a store cannot be read.
@@ -104,24 +121,25 @@ def check(
     """
 
     def looked_at(file: Path) -> Checked:
-        one = _checked(file)
-        if live is None or one.layout is None:
+        one = _checked(file, read)
+        if trial is None or one.layout is None:
             return one
-        return replace(one, tried=tuple(_tried(live(one.layout), one.layout, sample, run)))
+        return replace(one, tried=tuple(_tried(one.layout, one.digest, trial, run)))
 
     done, failures = check_each(files, looked_at, run)
     return Outcome(files=done, failures=failures)
 
 
-def _checked(file: Path) -> Checked:
+def _checked(file: Path, read: Callable[[Path], Document]) -> Checked:
     try:
-        document = read_document(file)
+        document = read(file)
         layout = read_model(document, Layout)
     except InvalidDocument as invalid:
         return Checked(file=file, problems=tuple(invalid.problems))
     return Checked(
         file=file,
         layout=layout,
+        digest=document.digest,
         sides=tuple(_sides(layout)),
         problems=tuple(_problems(document, layout)),
     )
@@ -148,8 +166,8 @@ def _problems(document: Document, layout: Layout) -> Iterator[Problem]:
             yield Problem(place, f"{engine.value}.breaks: the check {code!r} {says}")
 
 
-def _tried(targets: Iterable[Target], layout: Layout, sample: int, run: Run) -> Iterator[Tried]:
-    for target in targets:
+def _tried(layout: Layout, digest: str, trial: Trial, run: Run) -> Iterator[Tried]:
+    for target in trial.targets(layout):
         side = layout.postgres if target.engine is Engine.POSTGRES else layout.redis
         assert side is not None, "only such targets are given"
         known = side.status.conditions() if isinstance(side.status, Statuses) else []
@@ -158,11 +176,34 @@ def _tried(targets: Iterable[Target], layout: Layout, sample: int, run: Run) -> 
             fit = Fit(now=store.clock())
             for batch in store.sample():
                 fit.see(batch)
-                if fit.seen >= sample:
+                if fit.seen >= trial.sample:
                     break
                 run.checkpoint()
         never = tuple(fit.never([status for status, _ in known]))
-        yield Tried(store=target.store, place=place, fit=fit, never=never)
+        tried = Tried(
+            store=target.store, place=place, fit=fit, never=never, doubt=doubt(fit, never)
+        )
+        if layout.proven == "source":
+            tried = _remembered(tried, target, digest, trial, run)
+        yield tried
+
+
+def _remembered(tried: Tried, target: Target, digest: str, trial: Trial, run: Run) -> Tried:
+    """Keep what came of it; a failure withdraws what an earlier try has proven."""
+    claim = Claim(store=target.store, engine=target.engine.value, where=target.where, digest=digest)
+    proof = Proof(
+        claim=claim,
+        place=tried.place,
+        at=run.started_at,
+        records=tried.fit.seen,
+        holds=tried.doubt is None,
+    )
+    try:
+        trial.remember(proof)
+    except ConfigError as error:
+        # What was read is read, and has to be told.
+        return replace(tried, unremembered=error)
+    return tried
 
 
 def _engines(layout: Layout) -> list[tuple[Engine, Side]]:

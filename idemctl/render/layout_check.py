@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from idemctl.domain.outcomes import Report, Sheet
+from idemctl.domain.proofs import GOOD_FOR
 from idemctl.domain.records import Status
 from idemctl.domain.sight import blindness, remedy
 from idemctl.render.envelope import failure
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from idemctl.documents import Problem
+    from idemctl.layouts.model import Layout
     from idemctl.operations.layout_check import Checked, Outcome, SideSight, Tried
     from idemctl.run.run import Run
 
@@ -41,7 +43,12 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
             "unreadable": len(outcome.failures),
             "error": len(problems),
             "layouts": [_layout(one) for one in outcome.files if one.layout],
-            "tried": [_fit(one) for checked in outcome.files for one in checked.tried],
+            "tried": [
+                _fit(one, checked.layout)
+                for checked in outcome.files
+                if checked.layout is not None
+                for one in checked.tried
+            ],
         },
         items=[_item(one) for one in problems],
         errors=[failure(error) for error in outcome.failures],
@@ -70,8 +77,9 @@ def _layout(one: Checked) -> dict[str, Any]:
     }
 
 
-def _fit(one: Tried) -> dict[str, Any]:
+def _fit(one: Tried, layout: Layout) -> dict[str, Any]:
     fit = one.fit
+    why_not = _why_not(one, layout)
     return {
         "store": one.store,
         "place": one.place,
@@ -81,6 +89,8 @@ def _fit(one: Tried) -> dict[str, Any]:
         "never": [status.label for status in one.never],
         "filled": fit.filled,
         "absurd": {name: number for name, number in fit.absurd.items() if number},
+        "may_write": why_not is None,
+        "why_not": why_not,
     }
 
 
@@ -103,11 +113,31 @@ def _sheets(one: Checked) -> Iterator[Sheet]:
             rows=list(_rows(side)),
         )
     for tried in one.tried:
+        assert one.layout is not None, "only what was understood is tried"
         yield Sheet(
             title=f"{one.file}: how it reads {tried.store}, {tried.place}",
             headings=("of what", "records", "which means"),
-            rows=list(_read(tried)),
+            rows=[*_read(tried), ("writing", "", _unlocked(tried, one.layout))],
         )
+
+
+def _why_not(one: Tried, layout: Layout) -> str | None:
+    if layout.proven == "live":
+        return None
+    if one.unremembered is None:
+        return one.doubt
+    # An earlier result counts until this one is kept.
+    forgotten = f"that could not be remembered: {one.unremembered.message}"
+    return f"{one.doubt or 'it passed'}, and {forgotten}"
+
+
+def _unlocked(one: Tried, layout: Layout) -> str:
+    if layout.proven == "live":
+        return "it says proven: live, so idemctl may write through it anywhere"
+    why_not = _why_not(one, layout)
+    if why_not is not None:
+        return f"idemctl may not write through it to {one.store}: {why_not}"
+    return f"idemctl may now write through it to {one.store}, for {GOOD_FOR.days} days"
 
 
 def _read(one: Tried) -> Iterator[tuple[str, ...]]:

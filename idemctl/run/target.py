@@ -34,6 +34,8 @@ class Target:
     engine: Engine = Engine.POSTGRES
     sight: frozenset[Sight] = frozenset()
     """What its records show, read through its layout."""
+    where: str = ""
+    """The table or the prefix, as configuration or layout name it."""
     keeps_for: timedelta | None = None
     """How long a key stays in Redis after it was written, by the configuration."""
     is_never_collected: bool = False
