@@ -67,11 +67,7 @@ class Workplace:
                 "several stores are configured, and this command changes what it works on",
                 hint="name them: " + " ".join(f"--store {name}" for name in chosen),
             )
-        return [
-            side
-            for name in chosen
-            for side in self._sides.of(name, run, writes=writes)
-        ]
+        return [side for name in chosen for side in self._sides.of(name, run, writes=writes)]
 
     def targets_through(self, layout: Layout, run: Run) -> list[Target]:
         """List the sides of the chosen stores that a layout describes, to be read through it."""
