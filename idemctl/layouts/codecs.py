@@ -46,6 +46,8 @@ class Word(StrEnum):
     """The key holds a hash, whose fields are the members."""
     BLANK = "blank"
     """An empty value is a record without members."""
+    TEXT = "text"
+    """The whole is one member, called `value`."""
     JSON = "json"
     MSGPACK = "msgpack"
     GZIP = "gzip"
@@ -101,11 +103,11 @@ def _pipeline(codec: Word | Steps) -> Steps:
         if step in _PRESENCE:
             raise ValueError(f"{_name(step)} stands alone")
         if isinstance(step, Member) != is_taken_apart:
-            wanted = "a member" if is_taken_apart else "json, msgpack or hash"
+            wanted = "a member" if is_taken_apart else "json, msgpack, text or hash"
             raise ValueError(f"{_name(step)} cannot come there: {wanted} has to come before it")
         is_taken_apart = step in _APART
     if not is_taken_apart:
-        raise ValueError("must end with json, msgpack or hash; or be flag or opaque")
+        raise ValueError("must end with json, msgpack, text or hash; or be flag or opaque")
     return steps
 
 
@@ -126,7 +128,7 @@ FLAG: Steps = (Word.FLAG,)
 JSON: Steps = (Word.JSON,)
 _OPAQUE = {Word.OPAQUE, Word.PICKLE, Word.PHP, Word.JAVA}
 _PRESENCE = {Word.FLAG, *_OPAQUE}
-_APART = {Word.JSON, Word.MSGPACK, Word.HASH}
+_APART = {Word.JSON, Word.MSGPACK, Word.TEXT, Word.HASH}
 _NO_ROW: Row = {}
 
 
@@ -213,6 +215,7 @@ def _inflated(value: bytes, kind: int) -> bytes:
 
 _FUNCTIONS: dict[Word, Callable[[Any], Any]] = {
     Word.HASH: lambda fields: fields,
+    Word.TEXT: lambda value: {"value": value},
     Word.JSON: msgspec.json.decode,
     Word.MSGPACK: msgspec.msgpack.decode,
     Word.GZIP: lambda value: _inflated(value, _GZIP),

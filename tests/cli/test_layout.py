@@ -82,7 +82,7 @@ def test_a_preset_is_shown_as_a_file_that_is_valid(place: Place) -> None:
     ("said", "instead", "at", "says"),
     [
         ("[gzip, json]", "[gzip, jsn]", "jsn", "did you mean json"),
-        ("codec: [gzip, json]", "codec: gzip", "gzip", "must end with json, msgpack or hash"),
+        ("codec: [gzip, json]", "codec: gzip", "gzip", "must end with json, msgpack, text or hash"),
         ("unit: milliseconds", "unit: millisecond", "millisecond}", "did you mean milliseconds"),
         ("zone: UTC", "zone: Mars", "Mars", "is no time zone"),
         ("plus: 30s", "plus: 30", "30", "duration"),

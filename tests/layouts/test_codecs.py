@@ -63,6 +63,12 @@ def test_no_bytes_break_a_codec(value: bytes) -> None:
         assert isinstance(decoding(codec(written))(value), dict | Flaw)
 
 
+def test_a_text_is_one_member_to_the_byte() -> None:
+    assert decoding(codec("text"))(b"1796040000000\xff") == {"value": b"1796040000000\xff"}
+    assert decoding(codec(["gzip", "text"]))(gzip.compress(b"x")) == {"value": b"x"}
+    assert decoding(codec(["gzip", "text"]))(b"x") is Flaw.UNREADABLE
+
+
 def test_an_array_s_members_are_its_items() -> None:
     value = msgspec.msgpack.encode([201, {"a": "b"}, b"body"])
     assert decoding(codec("msgpack"))(value) == {0: 201, 1: {"a": "b"}, 2: b"body"}
@@ -106,14 +112,14 @@ def test_one_word_is_short_for_one_step() -> None:
     ("written", "says"),
     [
         ("jsn", "json"),
-        ([], "must end with json, msgpack or hash"),
-        ("gzip", "must end with json, msgpack or hash"),
+        ([], "must end with json, msgpack, text or hash"),
+        ("gzip", "must end with json, msgpack, text or hash"),
         (["gzip", "hash"], "hash comes first"),
         (["gzip", "blank", "json"], "blank comes first"),
         (["json", "gzip"], "gzip cannot come there: a member has to come before it"),
-        ([{"member": "data"}, "json"], "member cannot come there: json, msgpack or hash has"),
+        ([{"member": "data"}, "json"], "member cannot come there: json, msgpack, text or hash has"),
         (["json", "json"], "json cannot come there"),
-        (["json", {"member": "a"}], "must end with json, msgpack or hash"),
+        (["json", {"member": "a"}], "must end with json, msgpack, text or hash"),
         (["flag", "json"], "flag stands alone"),
         (["gzip", "opaque"], "opaque stands alone"),
         ([{"strip": ""}, "json"], "at least 1 character"),
