@@ -7,7 +7,7 @@ recognised. Reading needs nothing but the file. What it leaves out cannot be see
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     Tag,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -25,10 +26,14 @@ from idemctl.domain.records import Pattern, Status
 from idemctl.layouts.besides import Besides, refuse_what_is_read
 from idemctl.layouts.codecs import Codec, Member, Word
 from idemctl.layouts.conditions import Condition, Is, as_text, fields_of
+from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import At, Unit
-from idemctl.layouts.naming import Naming
 from idemctl.layouts.paths import Path
+from idemctl.layouts.siblings import Siblings, Template, is_member, refuse_strangers
 from idemctl.layouts.tables import TableName
+
+if TYPE_CHECKING:
+    from pydantic import ValidationInfo
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
@@ -40,11 +45,6 @@ def _pattern(label: object) -> object:
     if isinstance(label, Pattern):
         return label
     raise ValueError("write one of " + ", ".join(one.label for one in Pattern))
-
-
-def _template(text: str) -> str:
-    Naming(text)
-    return text
 
 
 def _compiled(text: str) -> re.Pattern[bytes]:
@@ -227,8 +227,10 @@ class RedisLayout(Side):
 
     scope: Path | None = None
 
+    container: Container = Container.KEY
     prefix: str
-    """The prefix that the library uses by default."""
+    """The prefix that the library uses by default; the name of the one key that holds all
+    records, where a container does."""
     key: Annotated[str, AfterValidator(_expression)]
     """A regular expression for what follows the prefix, with the parts `key`, `scope` and
     `endpoint` by name. A part that is also a member of the value is taken from the value."""
@@ -237,13 +239,34 @@ class RedisLayout(Side):
     beside: Annotated[str, AfterValidator(_names)] | None = None
     """A regular expression for what follows the prefix of keys that are no records: locks that
     say nothing more than the record does, indexes, counters."""
-    name: Annotated[str, AfterValidator(_template)] | None = None
+    siblings: Siblings = Field(default_factory=dict)
+    """Other keys that belong to a record, by name: templates as in `name`, without the prefix.
+    What they hold are members of the value: `$NAME`."""
+    name: Template | None = None
     """A template for what follows the prefix, by which a record is found from its key:
     `[{scope}:]{key}`. See `layouts.naming`."""
     key_field: Path | None = None
     """The member of the value that repeats the key, where there is one."""
     codec: Codec
     unit: Unit = Unit.MILLISECONDS
+
+    @field_validator("codec")
+    @classmethod
+    def _lies_there(cls, codec: Codec, info: ValidationInfo) -> Codec:
+        info.data.get("container", Container.KEY).refuse(codec)
+        return codec
+
+    @field_validator("lock")
+    @classmethod
+    def _is_a_key(cls, lock: str | None, info: ValidationInfo) -> str | None:
+        if info.data.get("container", Container.KEY) is not Container.KEY:
+            raise ValueError("is a key beside other keys: where one key holds all, name a sibling")
+        return lock
+
+    @model_validator(mode="after")
+    def _knows_its_siblings(self) -> Self:
+        refuse_strangers(self, self.siblings)
+        return self
 
     @model_validator(mode="after")
     def _has_no_zone(self) -> Self:
@@ -259,7 +282,8 @@ class RedisLayout(Side):
         if rest and isinstance(rest[0], Member):
             return [rest[0].member]
         wanted = {*self.paths(), self.scope, self.key_field} - {None}
-        return sorted({str(path[0] if isinstance(path, tuple) else path) for path in wanted})
+        members = {path[0] if isinstance(path, tuple) else path for path in wanted}
+        return sorted(str(member) for member in members if not is_member(member))
 
 
 class Layout(_Part):

@@ -55,7 +55,7 @@ class KeyspaceReader:
     def __init__(self, layout: RedisLayout, prefix: bytes) -> None:
         self._layout = layout
         self._rows = RowReader(layout, layout.unit, layout.key_field, layout.scope)
-        self._is_plain = layout.codec == JSON and self._rows.takes_plain
+        self._is_plain = layout.codec == JSON and self._rows.takes_plain and not layout.siblings
         self._decode = decoding(layout.codec)
         self._skip = len(prefix)
         self._pattern = re.compile(layout.key.encode("utf-8"), re.DOTALL)
@@ -127,8 +127,10 @@ class KeyspaceReader:
             batch.lease_until[locks] = expiries[locks]
         return batch
 
-    def decoded(self, values: Sequence[Value | Flaw]) -> Decoded:
-        """Take values apart: what is stored, or why it was not read.
+    def decoded(
+        self, values: Sequence[Value | Flaw], siblings: Sequence[Row | Flaw] | None = None
+    ) -> Decoded:
+        """Take values apart: what is stored, with its siblings, or why it was not read.
 
         A few hundred at a time cost least: all that was made for them fits into a cache.
         """
@@ -143,6 +145,8 @@ class KeyspaceReader:
                 first.join(self.decoded(values[half:]))
                 return first
         rows = [value if isinstance(value, Flaw) else self._decode(value) for value in values]
+        if siblings is not None:
+            rows = list(map(_with_siblings, rows, siblings))
         odd = {at: row for at, row in enumerate(rows) if isinstance(row, Flaw)}
         members = self._rows.members([_NO_ROW if isinstance(row, Flaw) else row for row in rows])
         return Decoded(members, odd)
@@ -214,6 +218,12 @@ class KeyspaceReader:
                 if columns.values[layout.key_field][at] is not None and is_text(raw):
                     odd.setdefault(at, Flaw.MISNAMED)
         return keys, scopes
+
+
+def _with_siblings(row: Row | Flaw, siblings: Row | Flaw) -> Row | Flaw:
+    if isinstance(row, Flaw) or isinstance(siblings, Flaw):
+        return row if isinstance(row, Flaw) else siblings
+    return {**row, **siblings}
 
 
 def _said(columns: Columns, field: Path | None, otherwise: Sequence[bytes]) -> Sequence[bytes]:

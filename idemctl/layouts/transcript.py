@@ -13,6 +13,7 @@ from idemctl.domain.records import Status
 from idemctl.errors import Unsupported
 from idemctl.layouts.codecs import FLAG, JSON, is_opaque
 from idemctl.layouts.conditions import Is
+from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import Unit
 from idemctl.layouts.model import Statuses, one_field
 
@@ -84,12 +85,9 @@ def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
     Raises:
         Unsupported: the twin could not be written without loss.
     """
+    _refuse_more_than_a_value(redis)
     if redis.codec == FLAG:
         return Transcript()
-    if redis.codec != JSON:
-        raise _unwritable(
-            "their values are opaque" if is_opaque(redis.codec) else "they are not plain JSON"
-        )
     parts = [*_VALUES, *_INSTANTS]
     lost = [part for part in parts if getattr(redis, part) and not getattr(postgres, part)]
     if lost:
@@ -125,6 +123,17 @@ def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
         members=tuple(Member(name=name, source=source) for name, source in sources.items()),
         words=words,
     )
+
+
+def _refuse_more_than_a_value(redis: RedisLayout) -> None:
+    if redis.container is not Container.KEY:
+        raise _unwritable("one key holds all of them")
+    if redis.siblings:
+        raise _unwritable("each of them is several keys")
+    if redis.codec not in {FLAG, JSON}:
+        raise _unwritable(
+            "their values are opaque" if is_opaque(redis.codec) else "they are not plain JSON"
+        )
 
 
 def _instants(redis: RedisLayout) -> Iterator[tuple[Path | None, Instant]]:

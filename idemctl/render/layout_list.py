@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from idemctl.domain.outcomes import Report, Sheet
+from idemctl.layouts.containers import Container
 from idemctl.render.figures import count
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from idemctl.layouts.model import Layout, Side
+    from idemctl.layouts.model import Layout, RedisLayout, Side
     from idemctl.operations.layout_list import Outcome
     from idemctl.run.run import Run
 
@@ -45,6 +46,7 @@ def _item(layout: Layout) -> dict[str, Any]:
         "pattern": _pattern(layout),
         "table": postgres.table if postgres else None,
         "prefix": redis.prefix if redis else None,
+        "container": redis.container.value if redis else None,
         "codec": _codec(layout) if redis else None,
         "known_faults": _fault_count(layout),
     }
@@ -55,7 +57,7 @@ def _row(layout: Layout) -> tuple[str, ...]:
         layout.layout,
         "live" if layout.proven == "live" else "no, source only",
         layout.postgres.table if layout.postgres else "",
-        f"{layout.redis.prefix}* {_codec(layout)}" if layout.redis else "",
+        f"{_where(layout.redis)} {_codec(layout)}" if layout.redis else "",
         count(_fault_count(layout)) if _fault_count(layout) else "",
         layout.title,
     )
@@ -69,6 +71,12 @@ def _pattern(layout: Layout) -> str:
     side: Side | None = layout.postgres or layout.redis
     assert side is not None, "a layout has a side"
     return side.pattern.label
+
+
+def _where(redis: RedisLayout) -> str:
+    if redis.container is Container.KEY:
+        return f"{redis.prefix}*"
+    return f"{redis.prefix} {redis.container.value}"
 
 
 def _codec(layout: Layout) -> str:

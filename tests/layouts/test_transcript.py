@@ -9,8 +9,9 @@ import pytest
 
 from idemctl.domain.records import Status
 from idemctl.errors import Unsupported
-from idemctl.layouts.codecs import Word
+from idemctl.layouts.codecs import FLAG, JSON, Word
 from idemctl.layouts.conditions import Is, Missing
+from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import At, Unit
 from idemctl.layouts.model import Statuses
 from idemctl.layouts.transcript import Instant, Member, Transcript, Value, transcript
@@ -116,6 +117,14 @@ def test_all_members_that_no_column_keeps_are_named() -> None:
         "response_status, response_headers, response_body, lease, completed, expires"
     )
     assert hint == NAME_THEM
+
+
+@pytest.mark.parametrize("codec", [FLAG, JSON])
+def test_what_is_more_than_a_key_and_its_value_is_refused(codec: Any) -> None:
+    held = {"codec": codec, "container": Container.HASH_FIELD}
+    assert refusal(table("bare"), keyspace(**held))[0] == f"{TO_THEM}one key holds all of them"
+    beside = {"codec": codec, "siblings": {"code": "{key}-code"}}
+    assert refusal(table("bare"), keyspace(**beside))[0] == f"{TO_THEM}each of them is several keys"
 
 
 def says(value: str | int, field: str = "status") -> Is:

@@ -18,6 +18,7 @@ from redis import exceptions
 from idemctl.errors import IdemctlError, Refused
 from idemctl.stores.redis.connect import connect
 from idemctl.stores.redis.replies import Replies
+from idemctl.stores.redis.sieve import Sieve
 from idemctl.stores.redis.translation import lost, translated
 
 if TYPE_CHECKING:
@@ -39,11 +40,15 @@ READS = frozenset(
         b"HLEN",
         b"HMGET",
         b"HSCAN",
+        b"HSTRLEN",
         b"INFO",
         b"MEMORY USAGE",
         b"PEXPIRETIME",
         b"PTTL",
         b"SCAN",
+        b"SCARD",
+        b"SISMEMBER",
+        b"SSCAN",
         b"STRLEN",
         b"TIME",
         b"TYPE",
@@ -211,6 +216,10 @@ class Lane:
     def failure(self, reply: Reply) -> IdemctlError | None:
         """Give what a reply that is an error says, translated."""
         return self._translated(reply) if isinstance(reply, exceptions.ResponseError) else None
+
+    def leave_out(self, longest: int) -> None:
+        """Give `None` from now on for texts of more bytes, which are not kept meanwhile."""
+        self._replies.sieve = Sieve(longest)
 
     def is_idle(self) -> bool:
         """Whether it is still connected, and nothing is on its way."""

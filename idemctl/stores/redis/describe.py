@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.keys import escape
 from idemctl.errors import Unsupported
-from idemctl.stores.answers import Description, Right
-from idemctl.stores.redis.translation import is_not_permitted, is_unknown_command
+from idemctl.stores.answers import Description
+from idemctl.stores.redis.rights import try_rights
 
 if TYPE_CHECKING:
+    from idemctl.layouts.model import RedisLayout
     from idemctl.stores.redis.bulk import Lane, Reply
 
 _FLOORS = {"Redis": (6, 2), "Valkey": (7, 2)}
@@ -42,7 +43,7 @@ def read_clock(lane: Lane) -> datetime:
     return _EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
 
 
-def describe(lane: Lane, *, place: str, prefix: bytes) -> Description:
+def describe(lane: Lane, *, place: str, prefix: bytes, layout: RedisLayout) -> Description:
     """Look at version, role and rights."""
     server = read_server(lane)
     user = lane.tell(b"ACL", b"WHOAMI")
@@ -57,7 +58,7 @@ def describe(lane: Lane, *, place: str, prefix: bytes) -> Description:
         # A server counts the keys of a database, not those under a prefix.
         row_estimate=None,
         hides_rows=_hidden(lane) if server.is_cluster else None,
-        rights=tuple(_rights(lane, user=name, prefix=prefix)),
+        rights=tuple(try_rights(lane, layout, user=name, prefix=prefix)),
     )
 
 
@@ -111,37 +112,6 @@ def _hidden(lane: Lane) -> str | None:
     if primaries in {"0", "1"}:
         return None
     return f"this is one node of a cluster with {primaries or 'an unknown number of'} primaries"
-
-
-def _rights(lane: Lane, *, user: str, prefix: bytes) -> list[Right]:
-    """Try each command once: all of them only read, and a trial needs no right itself."""
-    pattern = f"~{escape(prefix)}*"
-    scans, clocks = "every command", "every command that compares times"
-    trials = [
-        ("SCAN", (b"0", b"COUNT", b"1"), "+scan", scans),
-        ("GETRANGE", (prefix, b"0", b"0"), f"+getrange {pattern}", scans),
-        ("STRLEN", (prefix,), f"+strlen {pattern}", "long and empty values"),
-        ("PEXPIRETIME", (prefix,), f"+pexpiretime {pattern}", scans),
-        ("TIME", (), "+time", clocks),
-        ("DBSIZE", (), "+dbsize", "progress of a scan"),
-        ("INFO", (b"server",), "+info", "doctor"),
-    ]
-    rights = []
-    for name, words, rule, purpose in trials:
-        reply = lane.tell(name.encode(), *words)
-        command, needed = name, rule
-        if name == "PEXPIRETIME" and is_unknown_command(reply):
-            command, needed = "PTTL", f"+pttl {pattern}"
-            reply = lane.tell(b"PTTL", prefix)
-        rights.append(
-            Right(
-                name=command,
-                granted=not is_not_permitted(reply),
-                needed_for=purpose,
-                grant=f"ACL SETUSER {user} {needed}",
-            )
-        )
-    return rights
 
 
 def _pairs(reply: Reply) -> dict[str, str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.batch import Batch
     from idemctl.layouts.codecs import Value
+    from idemctl.layouts.conditions import Row
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.reading import Decoded, KeyspaceReader
     from idemctl.stores.redis.bulk import Command, Lane, Reply
@@ -33,7 +34,7 @@ CHUNK = 125
 CHUNKS = 4
 """and so many bursts are on their way: about what fits into a connection, so that the server
 works while values are read here, and never waits with replies that it cannot send."""
-_HEAD = 16 * 1024
+HEAD = 16 * 1024
 """So many bytes of a value come at first: 2 MB at most for a burst."""
 LONGEST = 1024 * 1024
 """A longer value is not read: its record is malformed, with its true size."""
@@ -50,14 +51,21 @@ class Fetcher:
         self._lane = lane
         self._prefix = prefix
         self._is_parsed = not is_presence(layout.codec)
-        self._longest = LONGEST if self._is_parsed else _HEAD
-        self._first = _beginning(_HEAD)
-        self._expiry = self._expiry_command()
+        self._longest = LONGEST if self._is_parsed else HEAD
+        self._first = beginning(HEAD)
+        self.expiry = self._expiry_command()
 
     def bursts(self, keys: Sequence[bytes]) -> list[Burst]:
         """Make what has to be sent for some keys; `receive` reads the replies."""
-        burst = Burst(commands=(self._first, self._expiry), keys=keys)
-        return [Burst.of(b"TIME"), burst] if self._is_relative else [burst]
+        return [*self.clocks(), Burst(commands=(self._first, self.expiry), keys=keys)]
+
+    def clocks(self) -> list[Burst]:
+        """Make what has to be asked before expiries that count from now; else nothing."""
+        return [Burst.of(b"TIME")] if self._is_relative else []
+
+    def now(self, replies: Sequence[list[Reply]]) -> int:
+        """Read what came of `clocks`: the server's time in milliseconds, or 0."""
+        return self._now(replies[0][0]) if replies else 0
 
     def receive(self, keys: Sequence[bytes], rows: Rows) -> list[bytes]:
         """Read the values of keys that were asked for; give back those that need a second look.
@@ -76,7 +84,7 @@ class Fetcher:
             value = self._value(reply)
             if self._lane.checked(expiry) == GONE:
                 continue
-            if isinstance(value, Flaw) or 0 < len(value) <= _HEAD:
+            if isinstance(value, Flaw) or 0 < len(value) <= HEAD:
                 rows.add([key], [value], [expiry], now)
             else:
                 again.append(key)
@@ -92,7 +100,7 @@ class Fetcher:
         rows = Rows()
         sizes = rows.sizes = list[int]()
         now = self._now(lane.tell(b"TIME")) if self._is_relative else 0
-        commands = (_beginning(self._longest), self._expiry, (b"STRLEN", KEY))
+        commands = (beginning(self._longest), self.expiry, (b"STRLEN", KEY))
         replies = lane.ask(Burst(commands=commands, keys=keys))
         for key, value, expiry, length in zip(
             keys, replies[::3], replies[1::3], replies[2::3], strict=True
@@ -125,7 +133,7 @@ class Fetcher:
 
     @property
     def _is_relative(self) -> bool:
-        return self._expiry[0] == b"PTTL"
+        return self.expiry[0] == b"PTTL"
 
     def _now(self, reply: Reply) -> int:
         seconds, micros = self._lane.checked(reply)
@@ -141,6 +149,8 @@ class Rows:
         self.expiries: list[int] = []
         self.sizes: list[int] | None = None
         """True sizes, where values may not be whole."""
+        self.siblings: list[Row | Flaw] | None = None
+        """What the siblings of each hold, where the layout has any."""
         self._decoded: Decoded | None = None
 
     def add(
@@ -161,6 +171,8 @@ class Rows:
         self.keys += others.keys
         self.values += others.values
         self.expiries += others.expiries
+        if self.siblings is not None:
+            self.siblings += others.siblings or []
 
     def decode(self, reader: KeyspaceReader) -> Decoded:
         """Take apart the values that were not yet.
@@ -168,9 +180,10 @@ class Rows:
         After each chunk, so that meanwhile the server goes on filling the connection.
         """
         if self._decoded is None:
-            self._decoded = reader.decoded(self.values)
-        elif len(self._decoded) < len(self.values):
-            self._decoded.join(reader.decoded(self.values[len(self._decoded) :]))
+            self._decoded = reader.decoded(self.values, self.siblings)
+        elif (done := len(self._decoded)) < len(self.values):
+            siblings = self.siblings and self.siblings[done:]
+            self._decoded.join(reader.decoded(self.values[done:], siblings))
         return self._decoded
 
     def batch(
@@ -201,7 +214,7 @@ def _are_plain(values: Sequence[Reply], expiries: Sequence[Reply]) -> bool:
         and set(map(type, expiries)) == {int}
         and GONE not in expiries
         and all(values)
-        and max(map(len, values)) <= _HEAD
+        and max(map(len, values)) <= HEAD
     )
 
 
@@ -211,6 +224,6 @@ def _micros(expiries: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(expiries < 0, MISSING, instants)
 
 
-def _beginning(count: int) -> Command:
+def beginning(count: int) -> Command:
     """Ask for one byte more, which tells a value of `count` bytes from a longer one."""
     return (b"GETRANGE", KEY, b"0", b"%d" % count)

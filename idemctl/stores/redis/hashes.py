@@ -91,9 +91,3 @@ class HashFetcher(Fetcher):
         rows.sizes = rows.sizes or []
         rows.sizes.append(weight)
         rows.add([key], [value], [expiry], now)
-
-
-def fetcher_of(lane: Lane, layout: RedisLayout, prefix: bytes) -> Fetcher:
-    """Make what reads the records of a layout."""
-    kind = HashFetcher if layout.hash_fields() else Fetcher
-    return kind(lane, layout, prefix)

@@ -1,4 +1,4 @@
-"""A prefix of Redis keys as a store: lanes, opened when first needed, and the ports."""
+"""Redis keys as a store: lanes, opened when first needed, and the ports."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from idemctl.domain.collection import Chunk
 from idemctl.domain.keys import escape
 from idemctl.domain.retention import tally
 from idemctl.errors import Unreachable, Unsupported
+from idemctl.layouts.containers import Container
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.bulk import Lane
@@ -40,7 +41,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class RedisKeyspace:
-    """The keys under one prefix, read through one layout. See `stores.ports.Store`.
+    """The keys under one prefix, or what one key holds, read through one layout.
+
+    See `stores.ports.Store`.
 
     A scan has a connection of its own, because replies are on their way while its caller
     works on a batch; it ends where the scan ends.
@@ -60,7 +63,8 @@ class RedisKeyspace:
         self._layout = layout
         self._writable = writable
         self._application = application
-        self._place = f"redis {escape(self._prefix)}*"
+        self._is_contained = layout.container is not Container.KEY
+        self._place = f"redis {escape(self._prefix)}{'' if self._is_contained else '*'}"
         self._kept: Lane | None = None
         self._filling: Lane | None = None
         self._is_cluster = False
@@ -82,7 +86,7 @@ class RedisKeyspace:
 
     def describe(self) -> Description:
         """See `Describes.describe`."""
-        return describe(self._lane(), place=self._place, prefix=self._prefix)
+        return describe(self._lane(), place=self._place, prefix=self._prefix, layout=self._layout)
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`, and `stores.redis.scan` for what is bounded and what is not read.
@@ -121,7 +125,17 @@ class RedisKeyspace:
     def fill(
         self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
     ) -> Written:
-        """See `Fills.fill`."""
+        """See `Fills.fill`.
+
+        Raises:
+            Unsupported: a twin would be more than a key and its value.
+        """
+        if self._is_contained or self._layout.siblings:
+            raise Unsupported(
+                f"{self._place}: idemctl writes only twins that are keys of their own, with "
+                "nothing beside them",
+                hint="idemctl reconcile without --apply reports the differences all the same",
+            )
         names = self._names.of(wanted)
         lane = self._filling
         if lane is None or not (names or lane.is_idle()):

@@ -12,7 +12,7 @@ from idemctl.layouts.naming import Naming
 from idemctl.layouts.reading import KeyspaceReader
 from idemctl.stores.answers import Found
 from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Rows
-from idemctl.stores.redis.hashes import fetcher_of
+from idemctl.stores.redis.kinds import fetcher_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,10 +36,10 @@ class Names:
                 f"{place}: the layout does not say under which name a key lies",
                 hint='give it a template, such as name: "[{scope}:]{key}"',
             )
-        self._naming = Naming(layout.name, prefix=prefix)
+        self._naming = Naming(layout.name, prefix=layout.container.before(prefix))
 
     def of(self, wanted: Wanted) -> list[bytes | None]:
-        """Give the name of each, prefix included; `None` where no record has that key."""
+        """Give the name of each as `names` lists it; `None` where no record has that key."""
         return self._naming.names(*wanted)
 
 
@@ -50,7 +50,7 @@ class LookUp:
         self._lane = lane
         self._names = names
         self._fetcher = fetcher_of(lane, layout, prefix)
-        self._reader = KeyspaceReader(layout, prefix)
+        self._reader = KeyspaceReader(layout, layout.container.before(prefix))
         self._flying: deque[tuple[_Request, Sequence[bytes]]] = deque()
 
     def answers(self, wanted: Iterable[Wanted]) -> Iterator[Found]:

@@ -11,6 +11,7 @@ from redis.connection import DefaultParser
 
 if TYPE_CHECKING:
     from idemctl.stores.redis.connect import Wire
+    from idemctl.stores.redis.sieve import Sieve
 
 _AT_ONCE = 256 * 1024
 _NOTHING = object()
@@ -29,6 +30,8 @@ class Replies:
         )
         self._buffer = bytearray(_AT_ONCE)
         self._fatal: exceptions.ConnectionError | None = None
+        self.sieve: Sieve | None = None
+        """What everything goes through first, where something has to be left out."""
 
     def read(self, count: int) -> list[Any]:
         """Read so many replies; one that is an error is given as a value.
@@ -63,4 +66,7 @@ class Replies:
             raise exceptions.ConnectionError(str(error)) from error
         if not arrived:
             raise exceptions.ConnectionError("closed by the server")
+        if self.sieve is not None:
+            self._reader.feed(self.sieve.sifted(bytes(self._buffer[:arrived])))
+            return
         self._reader.feed(self._buffer, 0, arrived)  # type: ignore[arg-type] # Any buffer will do.

@@ -1,13 +1,14 @@
-r"""Streams a keyspace: SCAN for the keys, their values and expiries in bulk, into columns.
+r"""Streams a keyspace: SCAN for the names, values and expiries in bulk, into columns.
 
 While the values of some keys are read, the next are on their way, and so is the next page.
 
-SCAN never leaves out a key that stands still, but may return it twice when the server's
-table shrinks meanwhile. The walk visits the buckets that fall into one bucket of a smaller
-table one after the other, so a repeat comes soon after the first: the last 32,768 keys or
-more are remembered, exactly, and dropped when they come again. That is some megabytes,
-however many keys there are. What would slip through is a repeat across more keys than that,
-which takes a table that shrinks by a factor of tens of thousands during the scan.
+SCAN never leaves out a key that stands still, and SSCAN and HSCAN nothing of a container that
+does, but they may return it twice when the server's table shrinks meanwhile. The walk visits
+the buckets that fall into one bucket of a smaller table one after the other, so a repeat comes
+soon after the first: the last 32,768 keys or more are remembered, exactly, and dropped when
+they come again. That is some megabytes, however many keys there are. What would slip through
+is a repeat across more keys than that, which takes a table that shrinks by a factor of tens of
+thousands during the scan.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from idemctl.layouts.reading import KeyspaceReader
-from idemctl.stores.redis.bulk import Burst
 from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Rows
-from idemctl.stores.redis.hashes import fetcher_of
+from idemctl.stores.redis.kinds import fetcher_of, pages_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,14 +31,11 @@ if TYPE_CHECKING:
     from idemctl.stores.answers import Choose, Shard
     from idemctl.stores.redis.bulk import Lane
 
-_PAGE = 1000
-"""How many keys the server looks at for one SCAN."""
 _ENOUGH = 1000
 """So many records make a batch; fewer do"""
 _MOST_PAGES = 8
 """after so many pages, even none: the caller wants to rest, or to stop."""
 _REMEMBERED = 32_768
-_GLOB = re.compile(rb"([*?\[\]\\^])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +56,10 @@ class Scanner:
         """Read all keys, or those that are chosen."""
         self._lane = lane
         self._choose = choose
-        self._reader = KeyspaceReader(layout, prefix)
-        self._prefix = prefix
-        self._records = records_among(layout, prefix)
+        before = layout.container.before(prefix)
+        self._reader = KeyspaceReader(layout, before)
+        self._pages = pages_of(lane, layout, prefix)
+        self._records = records_among(layout, before)
         self._fetcher = fetcher_of(lane, layout, prefix)
 
     def steps(self, shard: Shard) -> Iterator[Step]:
@@ -82,9 +80,9 @@ class Scanner:
 
         When this yields keys, the lane's oldest replies are theirs, and must be received.
         """
-        lane = self._lane
+        lane, listing = self._lane, self._pages
         recent = _Recent()
-        total = self._key_count()
+        total = listing.count()
         cursor: bytes | None = b"0"
         pending: list[bytes] = []
         flying: deque[list[bytes] | None] = deque()  # None is a page; the rest are chunks.
@@ -93,7 +91,7 @@ class Scanner:
             bursts = []
             if cursor is not None and None not in flying and len(pending) <= CHUNK * CHUNKS:
                 # Its reply comes after those of all chunks before it, which must not be the last.
-                bursts.append(_page(cursor, self._prefix))
+                bursts.append(listing.burst(cursor))
                 flying.append(None)
             while pending and len(flying) - flying.count(None) < CHUNKS:
                 chunk, pending = pending[:CHUNK], pending[CHUNK:]
@@ -103,19 +101,14 @@ class Scanner:
                 lane.send(*bursts)
             keys = flying.popleft()
             if keys is None:
-                cursor, found = lane.checked(lane.receive()[0])
+                cursor, found = listing.read(lane.receive()[0])
                 cursor = None if cursor == b"0" else cursor
                 pages += 1
                 fresh = self._records(recent.fresh(_of_shard(found, shard)))
                 pending += fresh if self._choose is None else self._choose(fresh)
             is_last = cursor is None and not flying and not pending
-            done = 1.0 if is_last else min(0.99, pages * _PAGE / total) if total else 0.0
+            done = 1.0 if is_last else min(0.99, pages * listing.size / total) if total else 0.0
             yield _Chunk(keys=keys or [], pages=pages, done=done)
-
-    def _key_count(self) -> int:
-        """Ask how many keys the database holds; 0 where this user may not know."""
-        reply = self._lane.tell(b"DBSIZE")
-        return reply if type(reply) is int else 0
 
 
 def records_among(layout: RedisLayout, prefix: bytes) -> Callable[[list[bytes]], list[bytes]]:
@@ -128,10 +121,11 @@ def records_among(layout: RedisLayout, prefix: bytes) -> Callable[[list[bytes]],
 
 def names(lane: Lane, layout: RedisLayout, prefix: bytes, shard: Shard) -> Iterator[list[bytes]]:
     """List the records of one shard by name, a page of the server at a time."""
-    recent, records = _Recent(), records_among(layout, prefix)
+    recent, records = _Recent(), records_among(layout, layout.container.before(prefix))
+    listing = pages_of(lane, layout, prefix)
     cursor = b"0"
     while True:
-        cursor, found = lane.checked(lane.ask(_page(cursor, prefix))[0])
+        cursor, found = listing.read(lane.ask(listing.burst(cursor))[0])
         yield records(recent.fresh(_of_shard(found, shard)))
         if cursor == b"0":
             return
@@ -166,11 +160,6 @@ class _Recent:
         if len(newer) >= _REMEMBERED:
             self._newer, self._older = set(), newer
         return fresh
-
-
-def _page(cursor: bytes, prefix: bytes) -> Burst:
-    match = _GLOB.sub(rb"\\\1", prefix) + b"*"
-    return Burst.of(b"SCAN", cursor, b"MATCH", match, b"COUNT", b"%d" % _PAGE)
 
 
 def _of_shard(keys: list[bytes], shard: Shard) -> list[bytes]:

@@ -59,6 +59,13 @@ def is_wrong_type(reply: object) -> bool:
     return isinstance(reply, exceptions.ResponseError) and _code_and_text(reply)[0] == "WRONGTYPE"
 
 
+def is_syntax_error(reply: object) -> bool:
+    """Whether a reply says that the server knows the command, and not one of its options."""
+    return isinstance(reply, exceptions.ResponseError) and _code_and_text(reply)[1].startswith(
+        "syntax error"
+    )
+
+
 def is_unknown_command(reply: object) -> bool:
     """Whether a reply says that the server has no such command."""
     return isinstance(reply, exceptions.ResponseError) and _code_and_text(reply)[1].startswith(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -18,6 +18,7 @@ from idemctl.layouts.model import Layout
 from idemctl.sandbox.binaries import find_redis
 from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.keyspace import RedisKeyspace
+from tests.stores.redis.layouts import side_of
 from tests.stores.redis.servers import find_ports, own_folder, redis_6, serving
 
 if TYPE_CHECKING:
@@ -112,6 +113,27 @@ def keyspace(
                 layout=side,
                 writable=writable,
                 application=application,
+            )
+            opened.callback(one.close)
+            return one
+
+        yield open_keyspace
+
+
+@pytest.fixture
+def through(request: pytest.FixtureRequest) -> Iterator[Callable[..., RedisKeyspace]]:
+    """Open a keyspace through the Redis side of a layout that a test writes."""
+    with contextlib.ExitStack() as opened:
+
+        def open_keyspace(text: str, **more: Any) -> RedisKeyspace:
+            side = side_of(text)
+            options = {"url": request.getfixturevalue("url"), "prefix": side.prefix} | more
+            one = RedisKeyspace(
+                url=Secret(options["url"]),
+                prefix=options["prefix"],
+                layout=side,
+                writable=bool(more.get("writable")),
+                application="idemctl test",
             )
             opened.callback(one.close)
             return one
