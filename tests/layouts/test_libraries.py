@@ -83,6 +83,9 @@ RECORDS: list[tuple[str, str | bytes, Any, bytes, bytes, Status]] = [
     ("laravel-square1", "7:k:1", b'O:56:"Square1', b"k:1", b"7", UNKNOWN),
     ("laravel-algoyounes", "k:user:7", b"0123456789abcdef", b"k", b"7", UNKNOWN),
     ("camel-redis-string", "orders:id-1", b"id-1", b"id-1", b"orders", UNKNOWN),
+    ("camel-redis-set", "id-1", b"", b"id-1", b"", UNKNOWN),
+    ("camel-redis-set", b"\xac\xed\x00\x05t\x00\x05abc12", b"", b"abc12", b"", UNKNOWN),
+    ("spring-metadata", "id-1", b"1796040000000", b"id-1", b"", UNKNOWN),
     ("midaz", "{o:l:k:1}", b"", b"k:1", b"o:l", CLAIM),
     ("midaz", "{o:l:k:1}", text(id="t1", status={"code": "CREATED"}), b"k:1", b"o:l", DONE),
     ("drf-idempotency", "k:1",
@@ -125,7 +128,7 @@ def keyspace(name: str) -> RedisLayout:
 
 def read(name: str, raw: str | bytes, value: Any) -> Any:
     layout = keyspace(name)
-    prefix = layout.prefix.encode()
+    prefix = layout.container.before(layout.prefix.encode())
     raw = raw.encode() if isinstance(raw, str) else raw
     reader = KeyspaceReader(layout, prefix)
     return reader.read(
@@ -167,6 +170,8 @@ def test_units_and_nested_parts_are_read() -> None:
     assert lock.lease_until == lock.key_expires_at
     [hashed] = [read(*one[:3]) for one in RECORDS if one[0][:3] == "gcp" and one[5] is CLAIM]
     assert (hashed.fence, hashed.lease_until.timestamp()) == (3, 1796040000)
+    [seen] = [read(*one[:3]) for one in RECORDS if one[0] == "spring-metadata"]
+    assert seen.created_at.timestamp() == 1796040000
     codes = {one[0]: read(*one[:3]).response_status for one in RECORDS if one[5] is DONE}
     none = (
         "powertools-python",
