@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, Field
 
 if TYPE_CHECKING:
-    from idemctl.layouts.model import Side
+    from idemctl.layouts.sides import Side
 
 
 def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:

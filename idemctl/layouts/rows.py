@@ -15,8 +15,8 @@ from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import Members, texts
 from idemctl.layouts.conditions import as_text, reading
 from idemctl.layouts.decoding import PlainDecoder
-from idemctl.layouts.model import Statuses, one_field
 from idemctl.layouts.paths import taking
+from idemctl.layouts.sides import Statuses, one_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from idemctl.layouts.columns import Columns
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.instants import Unit
-    from idemctl.layouts.model import Side
     from idemctl.layouts.paths import Path
+    from idemctl.layouts.sides import Side
 
     Int64 = NDArray[np.int64]
     Values = Sequence[object]

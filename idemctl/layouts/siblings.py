@@ -18,7 +18,7 @@ from idemctl.layouts.naming import Naming
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_NO_PATHS = {"prefix", "key", "lock", "beside", "name", "siblings", "codec", "value"}
+_NO_PATHS = {"prefix", "key", "lock", "beside", "besides", "name", "siblings", "codec", "value"}
 """Fields of layouts and conditions whose text is no path, whatever it begins with."""
 Asked = dict[bytes, list[bytes]]
 """The names of records, and those of the siblings of each."""

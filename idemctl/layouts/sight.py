@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Pattern
 from idemctl.domain.sight import Sight
-from idemctl.layouts.model import PostgresLayout, RedisLayout, Statuses
+from idemctl.layouts.model import PostgresLayout, RedisLayout
+from idemctl.layouts.sides import Statuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from idemctl.layouts.model import Side
+    from idemctl.layouts.sides import Side
 
 _FIELDS = {
     Sight.LEASE: "lease",

@@ -15,14 +15,15 @@ from idemctl.layouts.codecs import FLAG, JSON, is_opaque
 from idemctl.layouts.conditions import Is
 from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import Unit
-from idemctl.layouts.model import Statuses, one_field
+from idemctl.layouts.sides import Statuses, one_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from idemctl.layouts.instants import At
-    from idemctl.layouts.model import PostgresLayout, RedisLayout, Side
+    from idemctl.layouts.model import PostgresLayout, RedisLayout
     from idemctl.layouts.paths import Path
+    from idemctl.layouts.sides import Side
 
 FLAG_VALUE = b"1"
 """What a flag holds; readers look at nothing but its presence."""

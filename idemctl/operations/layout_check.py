@@ -17,7 +17,8 @@ from idemctl.domain.fit import Fit
 from idemctl.domain.proofs import Claim, Proof, doubt
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import ConfigError, ExitStatus, worst
-from idemctl.layouts.model import Layout, Statuses
+from idemctl.layouts.model import Layout
+from idemctl.layouts.sides import Statuses
 from idemctl.layouts.sight import sight_of
 from idemctl.run.files import check_each
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from idemctl.documents import Document
     from idemctl.domain.records import Status
     from idemctl.domain.sight import View
-    from idemctl.layouts.model import Side
+    from idemctl.layouts.sides import Side
     from idemctl.run.run import Run
     from idemctl.run.target import Target
 

@@ -11,7 +11,8 @@ from idemctl.render.figures import count
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from idemctl.layouts.model import Layout, RedisLayout, Side
+    from idemctl.layouts.model import Layout, RedisLayout
+    from idemctl.layouts.sides import Side
     from idemctl.operations.layout_list import Outcome
     from idemctl.run.run import Run
 

@@ -17,7 +17,7 @@ from tests.checks.places import POSTGRES, found
 from tests.domain.batches import NOW, at
 
 if TYPE_CHECKING:
-    from idemctl.layouts.model import Side
+    from idemctl.layouts.sides import Side
 
 STATED = [
     (name, engine, code)

@@ -187,6 +187,19 @@ def test_what_is_open_is_written_as_a_comment(place: Place, client: redis.Redis)
     assert '  idemkit:\n    redis: {layout: "idemkit"}\n' in written
 
 
+def test_keys_that_hold_many_records_are_found(place: Place, client: redis.Redis) -> None:
+    client.sadd("idempotency-key-keys", "k-1", b"\xff\x00")
+    client.hset("MetaData", mapping={b"\xff": "1764500000000", "b": "1764500000001"})
+    client.sadd("others", "k-1")
+    done = detect(place, "--write")
+    assert (done.status, found(done)) == (
+        0,
+        {"idempotency-key-keys": ["asgi-idempotency-header"], "MetaData": ["spring-metadata"]},
+    )
+    audited = place.main("audit", "-o", "json")
+    assert {one["seen"] for one in audited.summary["places"]} == {2}
+
+
 def test_hostile_keys_and_values_are_only_looked_at(place: Place, client: redis.Redis) -> None:
     hostile = bytes(range(256)) * 2
     client.set(hostile, hostile)

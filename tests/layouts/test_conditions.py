@@ -9,8 +9,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from idemctl.domain.records import Status
 from idemctl.layouts.conditions import Condition, as_text, reading
-from idemctl.layouts.model import Statuses
 from idemctl.layouts.rows import status_reading
+from idemctl.layouts.sides import Statuses
 from tests.layouts.table_of_conditions import CASES, STATUSES
 
 if TYPE_CHECKING:

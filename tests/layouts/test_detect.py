@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from idemctl.bootstrap.layouts import preset, preset_files
+from idemctl.domain.records import Flaw
+from idemctl.layouts.containers import Container
 from idemctl.layouts.detect import (
     SeenKey,
     SeenTable,
@@ -46,7 +48,10 @@ def told(one: Settled) -> tuple[bytes, str, dict[str, int]]:
     return one.prefix, one.verdict.value, counts
 
 
-@pytest.mark.parametrize("name", sorted({one[0] for one in RECORDS} - TOLD_BY_NAME))
+ALONE = {one[0] for one in RECORDS if keyspace(one[0]).container is Container.KEY}
+
+
+@pytest.mark.parametrize("name", sorted(ALONE - TOLD_BY_NAME))
 def test_keys_of_a_library_are_told_by_what_they_hold(name: str) -> None:
     keys = records_of(name)
     expected = (keyspace(name).prefix.encode(), "found", {name: len(keys)})
@@ -56,6 +61,24 @@ def test_keys_of_a_library_are_told_by_what_they_hold(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TOLD_BY_NAME))
 def test_keys_that_anybody_may_have_written_are_nobody_s(name: str) -> None:
     assert settle(records_of(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "held", "layout"),
+    [
+        (b"idempotency-key-keys", "set", {"k": b"", "\udcff": b""}, "asgi-idempotency-header"),
+        (b"MetaData", "hash", {"k": b"1764500000000"}, "spring-metadata"),
+        (b"MetaData", "hash", Flaw.TOO_LONG, "spring-metadata"),
+    ],
+)
+def test_a_key_that_holds_many_records_is_told_by_type_and_name(
+    name: bytes, kind: str, held: Any, layout: str
+) -> None:
+    assert list(map(told, settle([SeenKey(name=name, kind=kind, value=held)]))) == [
+        (name, "found", {layout: 1})
+    ]
+    assert settle([SeenKey(name=name, kind="list", value=Flaw.OTHER_TYPE)]) == []
+    assert settle([SeenKey(name=name + b"2", kind=kind, value=held)]) == []
 
 
 def test_what_a_cache_puts_before_a_prefix_belongs_to_it() -> None:

@@ -12,7 +12,8 @@ from idemctl.bootstrap.layouts import preset_files
 from idemctl.documents import InvalidDocument, parse_document, read_model, shipped
 from idemctl.domain.records import Pattern, Status
 from idemctl.layouts.instants import At
-from idemctl.layouts.model import Layout, Statuses
+from idemctl.layouts.model import Layout
+from idemctl.layouts.sides import Statuses
 from idemctl.operations.schema import What, schema
 
 if TYPE_CHECKING:

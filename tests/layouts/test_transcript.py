@@ -13,7 +13,7 @@ from idemctl.layouts.codecs import FLAG, JSON, Word
 from idemctl.layouts.conditions import Is, Missing
 from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import At, Unit
-from idemctl.layouts.model import Statuses
+from idemctl.layouts.sides import Statuses
 from idemctl.layouts.transcript import Instant, Member, Transcript, Value, transcript
 from tests.stores.worlds import CATALOGUE
 

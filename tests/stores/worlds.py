@@ -18,7 +18,8 @@ from idemctl.domain.instants import FOREVER, LONG_PAST, to_micros
 from idemctl.domain.retention import Retention
 from idemctl.domain.secrets import Secret
 from idemctl.layouts.conditions import Is
-from idemctl.layouts.model import Layout, Statuses
+from idemctl.layouts.model import Layout
+from idemctl.layouts.sides import Statuses
 from idemctl.stores.memory import MemoryStore
 from idemctl.stores.postgres.table import PostgresTable
 from idemctl.stores.redis.keyspace import RedisKeyspace

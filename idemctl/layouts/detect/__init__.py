@@ -4,7 +4,8 @@ Pure: what was seen goes in, and claims come out. A name alone proves nothing, f
 libraries have the same; where two layouts fit alike, both are given.
 """
 
-from idemctl.layouts.detect.keys import Claim, claims_on_keys
+from idemctl.layouts.detect.claims import Claim
+from idemctl.layouts.detect.keys import claims_on_keys
 from idemctl.layouts.detect.places import (
     Candidate,
     Configured,

@@ -10,25 +10,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.codecs import Word, decoding, is_opaque, is_presence
+from idemctl.layouts.containers import Container
+from idemctl.layouts.detect.claims import LEAST, Claim
+from idemctl.layouts.detect.containers import claims_on_containers
 from idemctl.layouts.detect.names import explained, known_names
 from idemctl.layouts.rows import status_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from idemctl.layouts.codecs import Value
     from idemctl.layouts.detect.seen import SeenKey
     from idemctl.layouts.model import Layout, RedisLayout
 
-LEAST = 0.5
-"""A claim that is less sure than this is none;"""
 _ELSEWHERE = 0.7
-"""nor is one less sure than that, under a prefix that is not the library's own,"""
+"""A claim that is less sure than this is none, under a prefix that is not the library's own,"""
 _DOUBT = 0.05
 """where it is a little less sure than it would be under that."""
 _ANYBODYS = (b"k", b"k-1", b"user:42", b"user:42:profile", b"a/b", b"0a1b2c3d", b"Key_1.x")
@@ -43,26 +43,20 @@ _SHORT = 64
 _SEPARATOR = re.compile(rb"[:#|/]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What a layout claims: keys under one prefix, and how surely each."""
-
-    layout: Layout
-    prefix: bytes
-    sureness: Mapping[int, float]
-    """By the key's place among those that were seen."""
-    named_count: int
-    """How many of those have a name under the prefix as the library writes it."""
-
-
 def claims_on_keys(seen: Sequence[SeenKey], layouts: Iterable[Layout]) -> list[Claim]:
     """List what each layout claims of the keys that were seen."""
     return [
         claim
         for layout in layouts
         if layout.redis is not None
-        for claim in _Claimant(layout, layout.redis).claims(seen)
+        for claim in _claims(layout, layout.redis, seen)
     ]
+
+
+def _claims(layout: Layout, side: RedisLayout, seen: Sequence[SeenKey]) -> Iterator[Claim]:
+    if side.container is Container.KEY:
+        return _Claimant(layout, side).claims(seen)
+    return claims_on_containers(layout, side, seen)
 
 
 class _Claimant:

@@ -9,7 +9,8 @@ from idemctl.layouts.besides import read_by
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from idemctl.layouts.model import PostgresLayout, Side
+    from idemctl.layouts.model import PostgresLayout
+    from idemctl.layouts.sides import Side
 
 
 def needed_columns(side: PostgresLayout) -> set[str]:

@@ -35,7 +35,7 @@ class SeenKey:
     kind: str
     """`string`, `hash`, or what else there is."""
     value: Value | Flaw
-    """All fields of a hash; what was not read is flawed."""
+    """The fields of a hash, the members of a set; what was not read is flawed."""
 
 
 def _quoted(name: str) -> str:

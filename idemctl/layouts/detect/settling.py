@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from idemctl.layouts.detect.keys import Claim
+    from idemctl.layouts.detect.claims import Claim
 
 _SAME = 0.01
 """Claims are as sure as one another when they differ by less."""

@@ -15,7 +15,7 @@ from psycopg import sql
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.layouts.conditions import AllOf, AnyOf, Is, Missing, Not, as_text
-from idemctl.layouts.model import Statuses, one_field
+from idemctl.layouts.sides import Statuses, one_field
 from idemctl.stores.postgres.places import instant, interval, is_before, later, text, value
 
 if TYPE_CHECKING:

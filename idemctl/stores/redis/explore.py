@@ -28,6 +28,7 @@ _LONGEST = 64 * 1024
 _VALUES: dict[str, tuple[bytes | None, ...]] = {
     "string": (b"GETRANGE", KEY, b"0", b"%d" % _LONGEST),
     "hash": (b"HSCAN", KEY, b"0", b"COUNT", b"%d" % _PAGE),
+    "set": (b"SSCAN", KEY, b"0", b"COUNT", b"%d" % _PAGE),
 }
 
 
@@ -66,14 +67,13 @@ class RedisDatabase:
         replies = list(map(lane.checked, lane.ask(Burst(commands=commands, keys=names))))
         kinds = [str(kind, "ascii") for kind in replies[::2]]
         values: dict[bytes, Value | Flaw] = {}
-        for kind, command in _VALUES.items():
+        for kind in _VALUES:
             some = [
                 name
                 for name, one, weight in zip(names, kinds, replies[1::2], strict=True)
                 if one == kind and weight is not None and weight <= _LONGEST
             ]
-            answers = lane.ask(Burst(commands=(command,), keys=some)) if some else []
-            values |= zip(some, map(self._value, answers), strict=True)
+            values |= self._values(kind, some)
         pairs = zip(names, kinds, strict=True)
         return [
             SeenKey(name=name, kind=kind, value=values.get(name, _unread(kind)))
@@ -81,15 +81,27 @@ class RedisDatabase:
             if kind != "none"
         ]
 
-    def _value(self, reply: Reply) -> Value | Flaw:
-        if is_wrong_type(reply):
-            return Flaw.OTHER_TYPE
-        whole = self._lane.checked(reply)
-        if isinstance(whole, bytes):
-            return whole
-        _, flat = whole
-        pairs = zip(flat[::2], flat[1::2], strict=True)
-        return {name.decode("utf-8", errors="replace"): value for name, value in pairs}
+    def _values(self, kind: str, names: Sequence[bytes]) -> dict[bytes, Value | Flaw]:
+        if not names:
+            return {}
+        replies = self._lane.ask(Burst(commands=(_VALUES[kind],), keys=names))
+        return {
+            name: Flaw.OTHER_TYPE
+            if is_wrong_type(reply)
+            else _value(kind, self._lane.checked(reply))
+            for name, reply in zip(names, replies, strict=True)
+        }
+
+
+def _value(kind: str, reply: Reply) -> Value:
+    if kind == "string":
+        whole: bytes = reply
+        return whole
+    _, flat = reply
+    names = [name.decode("utf-8", errors="surrogateescape") for name in flat]
+    if kind == "set":
+        return dict.fromkeys(names, b"")
+    return dict(zip(names[::2], flat[1::2], strict=True))
 
 
 def _unread(kind: str) -> Flaw:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from idemctl.domain.records import Status
 from idemctl.layouts.conditions import Condition
-from idemctl.layouts.model import Statuses
+from idemctl.layouts.sides import Statuses
 from idemctl.stores.postgres.conditions import as_sql, status_as_sql
 from tests.layouts.table_of_conditions import CASES, COLUMNS, STATUSES
 from tests.stores.worlds import LAYOUTS

@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from idemctl.domain.secrets import Secret
 from idemctl.errors import ConfigError, Denied, IdemctlError, Unreachable
 from idemctl.layouts.instants import At
-from idemctl.layouts.model import Statuses
+from idemctl.layouts.sides import Statuses
 from idemctl.stores.postgres.connect import BatchFailed, connect, transaction, translated
 from tests.stores.postgres.conftest import CANARY
 from tests.stores.postgres.tables import open_table, until
