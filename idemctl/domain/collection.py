@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.retention import Tally
 
+_PROTECTED = (Verdict.IN_PROGRESS_PAST_EXPIRY, Verdict.PRESENCE_ONLY, Verdict.REFERRED_TO)
 _MOST_TROUBLES = 20
 """A trigger may word each row's refusal differently."""
 
@@ -113,7 +114,7 @@ class Collection:
     @property
     def protected(self) -> int:
         """Records past their promise that are kept all the same, and need a person."""
-        return self.count(Verdict.IN_PROGRESS_PAST_EXPIRY) + self.count(Verdict.PRESENCE_ONLY)
+        return sum(map(self.count, _PROTECTED))
 
 
 def add_collections(parts: Iterable[Collection]) -> Collection:

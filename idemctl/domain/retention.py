@@ -59,6 +59,9 @@ class Verdict(IntEnum):
     MALFORMED = 6
     KEPT_BY_LAYOUT = 7
     """Done, and the layout says that it stays, whatever its promise."""
+    REFERRED_TO = 8
+    """Past its promise, but rows of another table refer to it, by a key that keeps it: a store
+    that knows them says so, `judge` does not."""
 
     @property
     def label(self) -> str:

@@ -160,6 +160,8 @@ def _why(one: Collected, group: Tally) -> str:
             return "only its presence is known, so it may be in progress"
         case Verdict.MALFORMED:
             return "fits no status of its layout: left alone"
+        case Verdict.REFERRED_TO:
+            return "rows of another table refer to it, by a foreign key that keeps it"
         case Verdict.KEPT_BY_LAYOUT:
             return "kept by the layout, which says that such records are never collected"
 

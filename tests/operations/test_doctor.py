@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from idemctl.domain.outcomes import WhyStopped
 from idemctl.errors import Denied, ExitStatus, Unreachable
 from idemctl.operations.doctor import Line, doctor
 from idemctl.run.run import Stopped
-from idemctl.stores.answers import Right
+from idemctl.stores.answers import OnDelete, Reference, Right
 from tests.operations.tables import a_run, target
 
 DELETE = Right(name="DELETE on t", granted=False, needed_for="gc --apply", grant="GRANT it;")
@@ -68,6 +69,56 @@ def test_each_thing_that_is_wrong_comes_with_its_fix() -> None:
         READ,
     ]
     assert outcome.status is ExitStatus.DENIED
+
+
+def test_what_hangs_on_records_is_told_and_an_index_that_is_missing_is_named() -> None:
+    unasked = Reference(
+        table="app.payment", key="fk", on_delete=OnDelete.CASCADE, is_meant=False, is_own=False,
+        has_index=True, columns="k, scope",
+    )  # fmt: skip
+    meant = replace(unasked, table="app.ride", is_meant=True, on_delete=OnDelete.SET_NULL)
+    pins = replace(unasked, table="app.note", on_delete=OnDelete.NO_ACTION, has_index=False)
+    aim, _ = target(description={"references": (unasked, meant, pins)})
+    outcome = doctor([aim], [], a_run())
+    assert brief(outcome.lines)[1:-1] == [
+        (
+            "shape",
+            "memory: gc would also delete or change rows of app.payment (fk, ON DELETE CASCADE)",
+            "refused",
+            (
+                "if the library means it so, add drags: [app.payment] to the postgres side of the "
+                "layout; else drop ON DELETE CASCADE from fk"
+            ),
+        ),
+        (
+            "shape",
+            (
+                "memory: gc also deletes or changes rows of app.ride (fk, ON DELETE SET NULL), as "
+                "the layout says"
+            ),
+            "ok",
+            None,
+        ),
+        (
+            "shape",
+            (
+                "memory: gc cannot delete a record to which rows of app.note (fk, ON DELETE NO "
+                "ACTION) refer"
+            ),
+            "ok",
+            None,
+        ),
+        (
+            "shape",
+            (
+                "memory: no index finds the rows of app.note (fk, ON DELETE NO ACTION) that refer "
+                "to a record: each deletion reads that whole table"
+            ),
+            "findings",
+            "CREATE INDEX CONCURRENTLY ON app.note (k, scope);",
+        ),
+    ]
+    assert outcome.status is ExitStatus.REFUSED
 
 
 def test_a_store_that_fails_is_a_line_and_the_others_are_looked_at() -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from datetime import datetime
 
+    from psycopg import sql
+
     from idemctl.domain.retention import Retention, Tally
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.answers import Shard
@@ -55,15 +57,17 @@ class Collector:
         layout: PostgresLayout,
         place: str,
         *,
+        pins: tuple[sql.Composable, ...] = (),
         lock_patience: timedelta = _LOCK_PATIENCE,
     ) -> None:
         self._layout = layout
+        self._pins = pins
         self._place = place
         self._statements = Statements(connection, layout, place, lock_patience)
 
     def survey(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Generator[Chunk]:
         """Count a shard by verdict and promise. See `Collects.survey`."""
-        judgement = Judgement(self._layout, retention)
+        judgement = Judgement(self._layout, retention, self._pins)
         size = BatchSize(current=_FIRST_PAGES, largest=8 * _MOST_PAGES, target=_SURVEY_TARGET)
         for leaf in leaves:
             walk = PageWalk(leaf, shard, size)
@@ -88,7 +92,7 @@ class Collector:
 
     def collect(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Generator[Chunk]:
         """Delete a shard's expired rows. See `Collects.collect`."""
-        judgement = Judgement(self._layout, retention)
+        judgement = Judgement(self._layout, retention, self._pins)
         wrote = False
         try:
             for leaf in leaves:
@@ -104,7 +108,7 @@ class Collector:
 
     def oldest_expired(self, leaves: list[Leaf], retention: Retention) -> datetime | None:
         """Find the earliest promise that is over. See `Collects.oldest_expired`."""
-        judgement = Judgement(self._layout, retention)
+        judgement = Judgement(self._layout, retention, self._pins)
         found = [self._statements.oldest_end(leaf, judgement) for leaf in leaves]
         return from_micros(min((end for end in found if end is not None), default=MISSING))
 

@@ -76,6 +76,8 @@ class Judgement:
 
     layout: PostgresLayout
     retention: Retention
+    pins: tuple[sql.Composable, ...] = ()
+    """What holds of a row that cannot go because others refer to it."""
 
     @cached_property
     def cutoff(self) -> sql.Composable:
@@ -146,7 +148,7 @@ class Judgement:
             if stays is None
             else _branches([(as_sql(stays), Verdict.KEPT_BY_LAYOUT)]),
             never=sql.Literal(int(Verdict.NEVER_EXPIRES)),
-            is_over=sql.Literal(int(Verdict.PRESENCE_ONLY if unknown else Verdict.EXPIRED)),
+            is_over=sql.Literal(int(Verdict.PRESENCE_ONLY)) if unknown else self._over,
             live=sql.Literal(int(Verdict.LIVE)),
         )
 
@@ -180,6 +182,15 @@ class Judgement:
         if shortest is None:
             return sql.SQL("false")
         return is_before(self.ordered_by, cutoff - shortest)
+
+    @property
+    def _over(self) -> sql.Composable:
+        expired = sql.Literal(int(Verdict.EXPIRED))
+        if not self.pins:
+            return expired
+        return sql.SQL("CASE {} ELSE {} END").format(
+            _branches((pin, Verdict.REFERRED_TO) for pin in self.pins), expired
+        )
 
     @property
     def _has_policies(self) -> bool:

@@ -107,6 +107,40 @@ SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), k.conname, k.con
                     WHERE whole.oid = k.conparentid)
  ORDER BY 1, 2
 
+-- pins --
+-- The foreign keys that let no record of the table go while rows refer to it: those whose rows
+-- an index finds, and this user may read.
+WITH RECURSIVE own AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN own ON i.inhparent = own.oid
+)
+SELECT n.nspname, c.relname,
+       ARRAY(SELECT a.attname::text
+               FROM unnest(k.conkey) WITH ORDINALITY AS columns (number, at)
+               JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = columns.number
+              ORDER BY at),
+       ARRAY(SELECT a.attname::text
+               FROM unnest(k.confkey) WITH ORDINALITY AS columns (number, at)
+               JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = columns.number
+              ORDER BY at)
+  FROM pg_constraint k
+  JOIN own ON own.oid = k.confrelid
+  JOIN pg_class c ON c.oid = k.conrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE k.contype = 'f' AND k.confdeltype IN ('a', 'r')
+   AND k.conrelid IS DISTINCT FROM to_regclass(%(child)s) AND k.conrelid NOT IN (TABLE own)
+   AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+   AND EXISTS (SELECT FROM pg_index x
+                WHERE x.indrelid = k.conrelid AND x.indisvalid AND x.indpred IS NULL
+                  AND x.indkey[0] = ANY(k.conkey))
+   AND NOT EXISTS (SELECT FROM pg_constraint whole JOIN own ON own.oid = whole.confrelid
+                    WHERE whole.oid = k.conparentid)
+ ORDER BY k.oid
+
+-- pinned --
+EXISTS (SELECT FROM {table} AS pin WHERE {matches})
+
 -- leaves --
 -- The physical tables under a name: itself, its partitions, its heirs. The index named is
 -- a usable btree that leads with the column by which records expire, where there is one.
@@ -174,7 +208,7 @@ SELECT a.attname, coalesce(b.typname, t.typname)::text, NOT (a.attnotnull OR t.t
 SELECT judged, count, {oldest}, {newest}
   FROM (SELECT judged, count(*) AS count, min(ends) AS oldest, max(ends) AS newest
           FROM (SELECT {verdict} * {promises} + {promise} AS judged, {ends} AS ends
-                  FROM ONLY {leaf} WHERE {range}) AS rows
+                  FROM ONLY {leaf} AS leaf WHERE {range}) AS rows
          GROUP BY judged) AS groups
 
 -- as_micros --
@@ -191,13 +225,13 @@ SELECT count(*) FILTER (WHERE {long_ago}), count(*)
 -- What is expired in a range of the heap goes. Where another session holds a row, this
 -- waits for it no longer than lock_timeout; the condition is then judged on the row as it
 -- is now, so that a key renewed meanwhile stays.
-DELETE FROM ONLY {leaf} WHERE {range} AND {expired}
+DELETE FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
 
 -- delete_range_telling --
 -- The same, with the children, and telling which promises were over; that costs as much
 -- again, so it is for layouts with children or policies.
 WITH gone AS (
-    DELETE FROM ONLY {leaf} WHERE {range} AND {expired}
+    DELETE FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
     RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
 ), {children}
 SELECT went.*, (SELECT count(*) FROM children)
@@ -207,9 +241,9 @@ SELECT went.*, (SELECT count(*) FROM children)
 -- The same where somebody holds rows: those are left out instead of waited for. The
 -- condition stands in both halves: each alone keeps a row that became somebody's again.
 WITH picked AS MATERIALIZED (
-    SELECT ctid FROM ONLY {leaf} WHERE {range} AND {expired} FOR UPDATE SKIP LOCKED
+    SELECT ctid FROM ONLY {leaf} AS leaf WHERE {range} AND {expired} FOR UPDATE SKIP LOCKED
 ), gone AS (
-    DELETE FROM ONLY {leaf}
+    DELETE FROM ONLY {leaf} AS leaf
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
     RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
 ), {children}
@@ -217,20 +251,20 @@ SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked)
   FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
 
 -- count_expired --
-SELECT count(*) FROM ONLY {leaf} WHERE {range} AND {expired}
+SELECT count(*) FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
 
 -- list_expired --
-SELECT ctid::text FROM ONLY {leaf} WHERE {range} AND {expired}
+SELECT ctid::text FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
 
 -- delete_oldest --
 -- The next batch along the index by which records expire. The cursor is that one column:
 -- a cursor over columns that the index lacks sorts all equal expiries at every step.
 WITH picked AS MATERIALIZED (
-    SELECT ctid, {ordered_by} AS at FROM ONLY {leaf}
+    SELECT ctid, {ordered_by} AS at FROM ONLY {leaf} AS leaf
      WHERE {ordered_by} >= {after} AND {expired}
      ORDER BY {ordered_by} LIMIT {limit} FOR UPDATE SKIP LOCKED
 ), gone AS (
-    DELETE FROM ONLY {leaf}
+    DELETE FROM ONLY {leaf} AS leaf
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
     RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
 ), {children}
@@ -267,7 +301,7 @@ SELECT a.pid, a.application_name, a.backend_start
    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
 -- oldest_expired --
-SELECT {as_micros} FROM ONLY {leaf} WHERE {expired} ORDER BY {order} LIMIT 1
+SELECT {as_micros} FROM ONLY {leaf} AS leaf WHERE {expired} ORDER BY {order} LIMIT 1
 
 -- repeated_steps --
 -- The rows in a range of the heap that have a step which was done more than once. Columns of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from psycopg import sql
+
 from idemctl.stores.answers import OnDelete, Reference
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
@@ -20,6 +22,32 @@ _ACTIONS = {
     "n": OnDelete.SET_NULL,
     "d": OnDelete.SET_DEFAULT,
 }
+
+
+def find_pins(
+    connection: Connection, oid: int, layout: PostgresLayout, place: str
+) -> tuple[sql.Composable, ...]:
+    """Write what holds of a row, by the name `leaf`, that others refer to and that cannot go.
+
+    A key whose rows no index finds, or that this user may not read, is left out: there the
+    database refuses, row by row.
+    """
+    child = None
+    if layout.child is not None:
+        child = sql.Identifier(*layout.child.table.split(".")).as_string(connection)
+    with transaction(connection, place=place) as cursor:
+        rows = cursor.execute(query("pins"), {"oid": oid, "child": child}).fetchall()
+    return tuple(
+        query(
+            "pinned",
+            table=sql.Identifier(schema, name),
+            matches=sql.SQL(" AND ").join(
+                sql.SQL("{} = {}").format(sql.Identifier("pin", ours), sql.Identifier("leaf", its))
+                for ours, its in zip(columns, referred_to, strict=True)
+            ),
+        )
+        for schema, name, columns, referred_to in rows
+    )
 
 
 def find_references(

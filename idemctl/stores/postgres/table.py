@@ -14,6 +14,7 @@ from idemctl.stores.postgres.hold import Holder
 from idemctl.stores.postgres.leaves import find_leaves, find_table, refuse_doubtful_instants
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
+from idemctl.stores.postgres.references import find_pins
 from idemctl.stores.postgres.sample import sample
 from idemctl.stores.postgres.scan import Scanner
 from idemctl.stores.postgres.steps import StepInspector
@@ -241,4 +242,6 @@ class PostgresTable:
 
     @property
     def _collector(self) -> Collector:
-        return Collector(self._connection, self._placed_layout, self._place)
+        layout = self._placed_layout
+        pins = find_pins(self._connection, self._oid, layout, self._place)
+        return Collector(self._connection, layout, self._place, pins=pins)

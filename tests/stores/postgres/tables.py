@@ -117,7 +117,7 @@ def opened(
     with connect(Secret(dsn), place=table, application=GC, writable=True) as connection:
         oid = find_table(connection, table, table).oid
         leaves = find_leaves(connection, oid, str(layout.ordered_by.field), table)
-        chosen = {} if patience is None else {"lock_patience": patience}
+        chosen: dict[str, Any] = {} if patience is None else {"lock_patience": patience}
         yield Collector(connection, layout, table, **chosen), leaves
 
 

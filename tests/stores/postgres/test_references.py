@@ -199,26 +199,6 @@ def test_what_hangs_on_a_child_is_found_and_the_child_itself_is_not(
     assert (one.table, one.drags, one.columns) == ("public.note", True, "run_id, ordinal, attempt")
 
 
-@pytest.mark.parametrize(
-    "action", ["RESTRICT", "NO ACTION", "NO ACTION DEFERRABLE INITIALLY DEFERRED"]
-)
-def test_a_record_to_which_rows_refer_stays_and_is_told_with_what_refers_to_it(
-    database: str, application: Session, events: str, action: str, walk: str
-) -> None:
-    schema = events.partition(".")[0]
-    application.execute(
-        f"CREATE TABLE {schema}.payment"
-        f" (k text REFERENCES {events} (idempotency_key) ON DELETE {action});"
-        f"INSERT INTO {events} SELECT 'k-' || n, now() - interval '2 days'"
-        "  FROM generate_series(1, 40) n;"
-        f"INSERT INTO {schema}.payment VALUES ('k-7')"
-    )
-    with closing(open_table(database, events, bare())) as store:
-        total = added(store.collect(promises(application, stored=False, ttl=DAY)))
-    assert (total.deleted, total.failed) == (39, 1)
-    assert any('on table "payment"' in trouble for trouble in total.troubles), total.troubles
-
-
 @pytest.mark.parametrize(("action", "left"), [("CASCADE", []), ("SET NULL", [(None,)])])
 def test_what_the_layout_means_happens(
     database: str, application: Session, events: str, action: str, left: list[object]
