@@ -1,11 +1,14 @@
-"""What a layout file states beside where things are: what stays, seen at the command line."""
+"""What a layout file states beside where things are: what stays, and what is known."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+import redis
 
 from tests.cli.places import PAYMENTS
 
@@ -114,3 +117,32 @@ def test_the_list_counts_what_is_known(place: Place) -> None:
     items = place.main("layout", "list", "-o", "json").document["items"]
     counted = {item["layout"]: item["known_faults"] for item in items}
     assert (counted["powertools-python"], counted["reference"]) == (2, 0)
+
+
+POWERTOOLS = """\
+version: 1
+stores:
+  pay:
+    redis: {url_env: REDIS_URL, layout: powertools-python, prefix: "pay.", ttl: 1h}
+"""
+
+
+def test_what_is_known_of_a_library_in_redis_is_told_as_well(place: Place, redis_url: str) -> None:
+    place.configure(POWERTOOLS)
+    place.lead(REDIS_URL=redis_url)
+    until = int(time.time()) + 3_000
+    claim = {"status": "INPROGRESS", "expiration": until, "validation": "3244"}
+    done = {"status": "COMPLETED", "expiration": until, "data": "{}"}
+    with redis.Redis.from_url(redis_url) as client:
+        for number, record in enumerate((claim, done)):
+            client.set(f"pay.handler#{number:032x}", json.dumps(record), exat=until)
+    found = place.main("audit", *FULL).document["items"]
+    said = {
+        item["code"]: item["why"].partition("known of powertools-python: ")[2] for item in found
+    }
+    assert said == {
+        "fingerprint-missing": "the validation hash is dropped on completion, and identical "
+        "retries are rejected.",
+        "lease-never-filled": "without the context of Lambda the lease is left out, and a crash "
+        "blocks the key for its ttl.",
+    }
