@@ -111,4 +111,4 @@ def test_protected_is_what_is_past_its_promise_and_kept_all_the_same() -> None:
         Tally(verdict=verdict, promise=Promise.STORED_EXPIRY, count=10 ** int(verdict))
         for verdict in Verdict
     )
-    assert Collection(tallies=seen).protected == 10**3 + 10**5
+    assert Collection(tallies=seen).protected == 10**3 + 10**5 + 10**8
