@@ -119,7 +119,7 @@ def test_the_help_blocks_are_current_and_a_stale_one_would_be_noticed(tmp_path: 
     stale = check_blocks(tmp_path)
 
     assert (stale.returncode, stale.stderr) == (
-        1, "docs/gc.md: a help block is not current; run make docs\n"
+        1, "docs/gc.md: a block is not current; run make docs\n"
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from idemctl.domain.durations import format_duration
 from idemctl.domain.records import Pattern, Status
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.circumstances import Unseen
     from idemctl.domain.findings import Severity
     from idemctl.domain.retention import Retention
     from idemctl.domain.sight import Needs, Sight
@@ -102,6 +103,17 @@ class Source(StrEnum):
     """In the rows of a child table."""
     TWINS = "twins"
     """In the comparison of a pair."""
+    CIRCUMSTANCES = "circumstances"
+    """In what the server says of the place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What circumstances tell."""
+
+    evidence: str
+    count: int = 1
+    """Of what the evidence speaks: indexes, keys, sessions."""
 
 
 @dataclass(slots=True)
@@ -139,7 +151,13 @@ class Check:
     """Which records are concerned; only of a check whose source is the records."""
     measure: Callable[[Looked], Int64] | None = None
     """A number for each record, whose span over those concerned the evidence tells."""
-    evidence: Callable[[Gathered, Facts], str]
+    look: Callable[[Any, Facts], Told | Unseen | None] | None = None
+    """What the circumstances tell; only of a check whose source they are. Those are the
+    engine's own, and a check of both engines is handed either."""
+    evidence: Callable[[Gathered, Facts], str] | None = None
+    """What was found, in a sentence; what circumstances tell has its own."""
+    what: str
+    """What it finds, exactly: sentences, a line each, for the documentation."""
     why: str
     """Why it hurts, in one sentence."""
     next: str

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.checks.check import Gathered, Looked, Source
+from idemctl.checks.check import Gathered, Looked, Source, Told
+from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import MOST_SAMPLED, Finding, sample_of
 from idemctl.domain.records import Status
 from idemctl.domain.sight import blindness, lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from idemctl.checks.check import Check, Facts
     from idemctl.domain.batch import Batch
+    from idemctl.domain.circumstances import Circumstances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Examination:
         self.cannot_judge: list[CannotJudge] = []
         self._able: dict[str, Check] = {}
         self._gathered: dict[str, Gathered] = {}
+        self._told: dict[str, Told] = {}
         for check in checks:
             if not check.applies(facts):
                 continue
@@ -61,6 +64,7 @@ class Examination:
         """Say of a check that it cannot be made after all; what it found is forgotten."""
         if self._able.pop(code, None) is not None:
             self._gathered.pop(code, None)
+            self._told.pop(code, None)
             self._masked = [one for one in self._masked if one.code != code]
             self.cannot_judge.append(CannotJudge(code=code, why=why))
 
@@ -97,19 +101,37 @@ class Examination:
             room = MOST_SAMPLED - len(found.sample)
             found.add(count, None, list(sample)[:room])
 
+    def consider(self, circumstances: Circumstances) -> None:
+        """Make every check that looks at what the server says of the place."""
+        for code in self.makes(Source.CIRCUMSTANCES):
+            look = self._able[code].look
+            assert look is not None, "a check on circumstances looks at them"
+            told = look(circumstances, self.facts)
+            if isinstance(told, Unseen):
+                self.give_up(code, told.why)
+            elif told is not None:
+                self._told[code] = told
+
     def findings(self, store: str, place: str) -> list[Finding]:
         """Give what was found, in the order of the checks."""
         return [
-            self._finding(check, self._gathered[code], store, place)
+            self._finding(check, store, place)
             for code, check in self._able.items()
-            if code in self._gathered
+            if code in self._gathered or code in self._told
         ]
 
-    def _finding(self, check: Check, found: Gathered, store: str, place: str) -> Finding:
+    def _finding(self, check: Check, store: str, place: str) -> Finding:
         following = check.next
         if check.next_alone and not self.facts.is_paired:
             following = check.next_alone
         known = self.facts.known_faults.get(check.code)
+        sample: Sequence[tuple[bytes, bytes]] = ()
+        if check.evidence is None:
+            told = self._told[check.code]
+        else:
+            found = self._gathered[check.code]
+            told = Told(evidence=check.evidence(found, self.facts), count=found.count)
+            sample = found.sample
         return Finding(
             code=check.code,
             severity=check.severity,
@@ -117,9 +139,9 @@ class Examination:
             engine=self.facts.engine,
             pattern=self.facts.pattern,
             place=place,
-            count=found.count,
-            sample=tuple(sample_of(key, scope) for key, scope in found.sample),
-            evidence=check.evidence(found, self.facts),
+            count=told.count,
+            sample=tuple(sample_of(key, scope) for key, scope in sample),
+            evidence=told.evidence,
             why=check.why if known is None else f"{check.why} This is {known}.",
             next=following.format(store=store),
         )

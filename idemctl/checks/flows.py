@@ -48,6 +48,9 @@ STUCK_IN_PROGRESS = Check(
     mask=_overdue,
     measure=_late_for,
     evidence=lambda found, _: f"in progress, and the lease has been over for {between(found)}",
+    what="In progress, and the lease ended more than five minutes ago; owners end late now and "
+    "then.\n"
+    "Where the layout has no lease, its deadline (`due:`) counts instead.",
     why="The owner is gone, and every retry is told that the work is still running; whether it "
     "was done only evidence can say.",
     next="idemctl diagnose --store {store}",
@@ -60,6 +63,7 @@ LEASE_NEVER_FILLED = Check(
     needs=((Sight.STATUS,), (Sight.LEASE,)),
     mask=lambda looked: looked.claimed & (looked.batch.lease_until == MISSING),
     evidence=lambda _found, _facts: "in progress without a lease",
+    what="In progress, the layout has a lease, and this record has none.",
     why="Nobody can tell a crashed owner from a slow one, so the key can never be taken over "
     "safely.",
     next="idemctl diagnose --store {store}",
@@ -73,6 +77,8 @@ WORKFLOW_STUCK = Check(
     mask=_overdue,
     measure=_late_for,
     evidence=lambda found, _: f"not finished, and overdue for {between(found)}",
+    what="A run that has not finished, more than five minutes past its deadline.\n"
+    "The layout says what that is: `due: {field: created_at, plus: 1d}` in `workflow`.",
     why="Nobody resumes the run after its last committed step, and what it began stays half done.",
     next="idemctl diagnose --store {store}",
 )
@@ -84,6 +90,11 @@ WORKFLOW_STEP_REPEATED = Check(
     needs=((Sight.STEPS,),),
     source=Source.CHILD,
     evidence=lambda _found, _facts: "runs with a step that was completed more than once",
+    what="A run with a step that has more than one row in which it was done.\n"
+    "The layout names the child table, the column that tells steps apart (`step:`) and how "
+    "a done one is recognised (`done:`); attempts that failed before are none of these.\n"
+    "The children are found by the index on the column that joins them; without one this "
+    "cannot be judged.",
     why="The run was resumed before its last committed step, and the side effects of that step "
     "happened twice.",
     next="idemctl diagnose --store {store}",
@@ -97,6 +108,8 @@ OUTBOX_OVERDUE = Check(
     mask=_overdue,
     measure=_late_for,
     evidence=lambda found, _: f"not dispatched, and past the deadline for {between(found)}",
+    what="An event that is not dispatched, more than five minutes past its deadline: `due: "
+    "{field: deadline_at}` in `outbox`.",
     why="The state says that it happened, and nobody outside was told.",
     next="idemctl diagnose --store {store}",
 )

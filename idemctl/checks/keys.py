@@ -47,6 +47,11 @@ KEY_ON_TWO_ENDPOINTS = Check(
     needs=((Sight.ENDPOINT,),),
     source=Source.REPEATS,
     evidence=lambda _found, _facts: "keys with records of more than one endpoint",
+    what="A key that has records of more than one endpoint, under one scope or under several.\n"
+    "Exact whatever the size of the store: keys go to a private file in buckets, and one "
+    "bucket is in memory at a time.\n"
+    "Where that file would grow beyond 4 GiB, or cannot be written, this cannot be judged.\n"
+    "Of a pair only Postgres is asked.",
     why="One key names two operations: a client that makes its keys badly, or somebody who "
     "tries other people's.",
     next="idemctl hits --store {store}",
@@ -62,6 +67,7 @@ KEY_OVERSIZED = Check(
         if found.low == found.high
         else f"keys of {found.low:,} to {found.high:,} bytes"
     ),
+    what="A key of more than 255 bytes.",
     why="Every index entry and every twin carries the whole key, and beyond a third of a page "
     "Postgres refuses the row.",
     next="idemctl hits --store {store}",
@@ -72,6 +78,7 @@ KEY_NOT_TEXT = Check(
     engines=REDIS,
     mask=_no_text,
     evidence=lambda _found, _facts: "keys that are no UTF-8, or hold a NUL",
+    what="A key in Redis that is no UTF-8, or holds a NUL.\nSuch a key is no `orphan` besides.",
     why="No text column of Postgres can hold such a key, so there is nothing to fall back to "
     "when Redis is gone.",
     next="idemctl hits --store {store}",
@@ -83,6 +90,7 @@ PATH_WITHOUT_UUID = Check(
     patterns=frozenset({Pattern.URL_PATH}),
     mask=_no_uuid,
     evidence=lambda _found, _facts: "paths whose key is no UUID",
+    what="A key cut out of a URL path that is no UUID.",
     why="A name that says what it is about is chosen twice sooner or later, and the second "
     "operation is answered with the result of the first.",
     next="idemctl hits --store {store}",

@@ -116,6 +116,8 @@ EXPIRY_MISSING = Check(
     needs=((Sight.EXPIRY, Sight.TTL),),
     mask=lambda looked: _ends(looked, MISSING),
     evidence=lambda _found, _facts: "completed or failed, and nothing says when it expires",
+    what="Completed or failed, and neither the record nor a policy nor the store's `ttl` says "
+    "when it ends.",
     why="No cleanup ever finds such a row, so the table grows for good.",
     next="idemctl gc --store {store}",
 )
@@ -126,6 +128,7 @@ EXPIRY_INFINITE = Check(
     needs=((Sight.EXPIRY, Sight.TTL),),
     mask=lambda looked: _ends(looked, FOREVER),
     evidence=lambda _found, _facts: "completed or failed, with an expiry that never comes",
+    what="Completed or failed, with an expiry of `infinity`.",
     why="A promise without end is never collected, and many drivers cannot even read it.",
     next="idemctl gc --store {store}",
 )
@@ -140,6 +143,11 @@ EXPIRED_BACKLOG = Check(
         f"expired for {between(found)}; "
         f"collection is late after {format_duration(facts.backlog_after)}"
     ),
+    what="What `gc` would collect, and could have collected for longer than `--backlog-after`, "
+    "a day if nothing else is said.\n"
+    "Records that the layout says are never collected are none of these, and neither "
+    "`expiry-missing` nor `expiry-infinite`.\n"
+    "Ten or twenty hours past the promise are normal where gc runs once a day.",
     why="Collection has stopped or cannot keep up: the table grows, and retries are answered "
     "long after their promise.",
     next="idemctl gc --store {store}",
@@ -151,6 +159,7 @@ RECORD_WITHOUT_TTL = Check(
     needs=((Sight.KEY_TTL,),),
     mask=lambda looked: looked.readable & (looked.batch.key_expires_at == MISSING),
     evidence=lambda _found, _facts: "keys that never expire",
+    what="A key without TTL.",
     why="Redis keeps them until its memory is full, and then evicts keys that are still needed; "
     "until then every retry gets an answer that nobody promised.",
     next="idemctl reconcile --store {store}",
@@ -165,6 +174,12 @@ TTL_BEYOND_POLICY = Check(
     mask=_outlives,
     measure=_left,
     evidence=_beyond,
+    what="A key that lives on after it has to be gone: after the earlier of the promise in its "
+    "record and `redis.ttl` counted from the last write.\n"
+    "A tenth of that time, and a minute at the least, is no finding, for a write comes "
+    "later than what it tells.\n"
+    "Where a record does not say when it was written, what is left to live may not be more "
+    "than `redis.ttl`.",
     why="A key that is used again after its promise is answered with a result from long ago, "
     "and memory is held for nothing.",
     next="idemctl reconcile --store {store}",
@@ -181,6 +196,7 @@ TTL_UNIT_MIX_UP = Check(
         f"keys that live for another {between(found)}, about a thousand times as long as they "
         f"should; {_allowed(facts)}"
     ),
+    what="A key that lives 500 to 1,100 times as long as `redis.ttl` says.",
     why="Milliseconds were passed where seconds are meant: the next key written that way stays "
     "as long.",
     next="idemctl reconcile --store {store}",
@@ -195,6 +211,7 @@ BODY_HASH_OUTLIVES_WINDOW = Check(
     mask=_outlives,
     measure=_left,
     evidence=_beyond,
+    what="A digest that lives longer than its window, which is `redis.ttl`, by more than a tenth.",
     why="After the window an equal body is a new delivery, and it is dropped as a replay.",
     next="idemctl policy check",
 )

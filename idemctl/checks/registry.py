@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.checks import flows, keys, promises, shape, twins
+from idemctl.checks import capacity, flows, keys, promises, shape, tables, twins
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Check
@@ -14,6 +14,8 @@ CHECKS: tuple[Check, ...] = (
     *keys.CHECKS,
     *shape.CHECKS,
     *promises.CHECKS,
+    *tables.CHECKS,
+    *capacity.CHECKS,
     *twins.CHECKS,
 )
 BY_CODE = {check.code: check for check in CHECKS}

@@ -64,6 +64,9 @@ MALFORMED_RECORD = Check(
     mask=_malformed,
     measure=lambda looked: looked.batch.flaw.astype(np.int64),
     evidence=_flaws,
+    what="A record that fits no status of its layout, whose value is not what the layout "
+    "writes, or whose name is another one.\n"
+    "No other check speaks of such a record.",
     why="Nobody can say whether the work was done, so the application answers retries by "
     "guessing; idemctl leaves such a record alone.",
     next="idemctl doctor --store {store}",
@@ -74,6 +77,7 @@ WRONG_TYPE = Check(
     engines=REDIS,
     mask=_of_another_type,
     evidence=lambda _found, _facts: "keys that hold a hash, a list or the like: no string",
+    what="A key under the prefix that holds no string.",
     why="Every GET and SET of the application fails on it: a second version writes another "
     "layout under the same prefix.",
     next="idemctl doctor --store {store}",
@@ -86,6 +90,7 @@ FINGERPRINT_MISSING = Check(
     needs=((Sight.FINGERPRINT,),),
     mask=_without_fingerprint,
     evidence=lambda _found, _facts: "completed or failed, without a fingerprint of the request",
+    what="Completed or failed, the layout has a fingerprint, and this record has none.",
     why="A key that is used again for another request cannot be told from a retry, and gets the "
     "stored response.",
     next="idemctl hits --store {store}",
@@ -103,6 +108,7 @@ STORED_SERVER_ERROR = Check(
         if found.low == found.high
         else f"completed, with responses from {found.low} to {found.high}"
     ),
+    what="Completed, with a stored response from 500 to 599.",
     why="An outage that is over is replayed to every retry until the promise ends.",
     next="idemctl hits --store {store}",
 )

@@ -253,6 +253,7 @@ class _Auditor:
             for code in look.examination.makes(Source.CHILD):
                 look.examination.give_up(code, _STOPPED_BEFORE)
         look.count_repeats()
+        look.consider()
         self._keep(look.target, look.examination, look.place, look.row_estimate)
 
     def _keep(

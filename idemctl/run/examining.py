@@ -126,6 +126,14 @@ class Look:
                     return why
         return WhyStopped.DONE
 
+    def consider(self) -> None:
+        """Look at what the server says of the place."""
+        try:
+            self.examination.consider(self._store.circumstances())
+        except IdemctlError as error:
+            for code in self.examination.makes(Source.CIRCUMSTANCES):
+                self.examination.give_up(code, error.message)
+
     def count_repeats(self) -> None:
         """Look at the keys that several records have."""
         for code in self.examination.makes(Source.REPEATS):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
+from idemctl.domain.circumstances import PostgresCircumstances
 from idemctl.domain.collection import Chunk
 from idemctl.domain.incident import Account
 from idemctl.domain.instants import from_micros
@@ -59,6 +60,7 @@ class MemoryStore:
         self.held: set[bytes] = set()
         """Keys of rows that another session holds."""
         self.past = Account()
+        self.surroundings = PostgresCircumstances(is_unlogged=False)
         self._layout = layout
         self._clock = clock
         self._batch_size = batch_size
@@ -206,6 +208,10 @@ class MemoryStore:
             verdicts, _, ends = judge(batch, retention)
             over += ends[verdicts == Verdict.EXPIRED].tolist()
         return from_micros(min(over)) if over else None
+
+    def circumstances(self) -> PostgresCircumstances:
+        """See `TellsCircumstances.circumstances`."""
+        return self.surroundings
 
     def account(self) -> Account:
         """See `Accounts.account`."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.circumstances import Circumstances
     from idemctl.domain.collection import Chunk
     from idemctl.domain.incident import Account
     from idemctl.domain.records import Pattern
@@ -76,6 +77,14 @@ class Accounts(Protocol):
         Raises:
             Unsupported: this kind of store keeps no such count.
         """
+        ...
+
+
+class TellsCircumstances(Protocol):
+    """Knows the place in which its records lie: a server."""
+
+    def circumstances(self) -> Circumstances:
+        """Ask the server; what it does not tell this user says why."""
         ...
 
 
@@ -245,6 +254,7 @@ class Store(
     Fills,
     Collects,
     Accounts,
+    TellsCircumstances,
     Locks,
     Closes,
     Protocol,

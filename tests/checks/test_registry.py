@@ -12,7 +12,6 @@ import idemctl
 from idemctl.checks.check import Source
 from idemctl.checks.registry import BY_CODE, CHECKS
 from idemctl.domain.differences import Difference
-from idemctl.domain.sight import Engine
 from tests.checks.places import POSTGRES
 
 if TYPE_CHECKING:
@@ -38,7 +37,10 @@ def test_every_code_is_one_of_a_kind_and_a_sentence_in_kebab_case() -> None:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.code)
 def test_a_check_says_where_it_looks_why_it_matters_and_what_comes_next(check: Check) -> None:
     assert (check.mask is not None) is (check.source is Source.RECORDS)
+    assert (check.look is not None) is (check.source is Source.CIRCUMSTANCES)
+    assert (check.evidence is None) is (check.source is Source.CIRCUMSTANCES)
     assert check.why.endswith(".")
+    assert all(line.endswith(".") for line in check.what.split("\n"))
     for following in filter(None, (check.next, check.next_alone)):
         words = following.removeprefix("idemctl ").removesuffix(" --store {store}")
         assert words in COMMANDS, following
@@ -52,20 +54,6 @@ def test_a_pair_is_judged_by_the_differences_that_have_no_check_of_their_own() -
 
 def test_the_page_has_a_section_for_each_code_and_for_no_other() -> None:
     assert list(SECTIONS) == [check.code for check in CHECKS]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.code)
-def test_a_section_tells_what_the_check_says(check: Check) -> None:
-    section = SECTIONS[check.code]
-    head = section.split("\n")[2]
-    assert head.startswith(f"*{check.severity.label}*, in ")
-    for engine, name in ((Engine.POSTGRES, "Postgres"), (Engine.REDIS, "Redis")):
-        assert (name in head) is (engine in check.engines)
-    for group in check.needs:
-        assert " or ".join(one.value for one in group) in head
-    assert check.why in section
-    for following in filter(None, (check.next, check.next_alone)):
-        assert f"`{following.format(store='NAME')}`" in section
 
 
 def test_an_applying_check_is_one_for_such_a_place() -> None:

@@ -45,6 +45,15 @@ SELECT n.nspname, c.relname,
                 WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
  ORDER BY n.nspname, c.relname
 
+-- persistence --
+-- Whether any physical table under a name is UNLOGGED.
+WITH RECURSIVE family AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT bool_or(c.relpersistence = 'u') FROM family f JOIN pg_class c ON c.oid = f.oid
+
 -- rights --
 -- Which physical tables under a name lack which right, and whether rows of any are hidden:
 -- who works leaf by leaf is judged leaf by leaf, whatever holds for the parent.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Never
 
 from idemctl.errors import Unsupported
 from idemctl.stores.answers import WHOLE
+from idemctl.stores.postgres.circumstances import read_circumstances
 from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
 from idemctl.stores.postgres.describe import describe, read_clock
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.circumstances import PostgresCircumstances
     from idemctl.domain.collection import Chunk
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
@@ -167,6 +169,10 @@ class PostgresTable:
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
         return self._collector.oldest_expired(self._leaves, retention)
+
+    def circumstances(self) -> PostgresCircumstances:
+        """See `TellsCircumstances.circumstances`."""
+        return read_circumstances(self._connection, self._oid, self._place)
 
     def account(self) -> Never:
         """Refuse: see `Accounts.account`.

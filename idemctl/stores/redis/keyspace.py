@@ -16,6 +16,7 @@ from idemctl.layouts.containers import Container
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.bulk import Lane
+from idemctl.stores.redis.circumstances import read_circumstances
 from idemctl.stores.redis.describe import describe, read_clock, read_server, refuse_part_of_cluster
 from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.circumstances import RedisCircumstances
     from idemctl.domain.incident import Account
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
@@ -219,6 +221,10 @@ class RedisKeyspace:
     def account(self) -> Account:
         """See `Accounts.account`."""
         return read_account(self._lane())
+
+    def circumstances(self) -> RedisCircumstances:
+        """See `TellsCircumstances.circumstances`."""
+        return read_circumstances(self._lane())
 
     def lock(self, purpose: str) -> Never:
         """Refuse: see `Locks.lock`.

@@ -1,0 +1,71 @@
+"""audit of places: each code where it must fire, and as near to that as it must not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from idemctl.checks.check import Source
+from idemctl.checks.registry import CHECKS
+from tests.cli.circumstances import POSTGRES, REDIS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import psycopg
+    import redis
+
+    from tests.cli.circumstances import Case
+    from tests.cli.pairs import Pairs
+
+WORDS = ("audit", "--store", "payments", "--pace", "full", "-o", "json")
+CODES = {check.code for check in CHECKS if check.source is Source.CIRCUMSTANCES}
+
+
+def found(pairs: Pairs) -> dict[str, dict[str, Any]]:
+    """Give what circumstances tell of the payments, by code."""
+    done = pairs.place.main(*WORDS)
+    assert done.document["errors"] == []
+    return {item["code"]: item for item in done.document["items"] if item["code"] in CODES}
+
+
+@pytest.fixture
+def configured(pairs: Pairs) -> Iterator[Pairs]:
+    """A pair whose Redis gets its configuration back."""
+    before: Any = pairs.client.config_get("*")
+    yield pairs
+    after: Any = pairs.client.config_get("*")
+    for name, value in before.items():
+        if after[name] != value:
+            pairs.client.config_set(name, value)
+
+
+def check_that_it_fires(pairs: Pairs, case: Case[Any]) -> None:
+    item = found(pairs)[case.code]
+    assert (item["store"], item["count"]) == ("payments", case.count)
+    assert case.says in item["evidence"]
+
+
+def test_every_code_has_a_case_on_a_real_server() -> None:
+    assert sorted([*(one.code for one in POSTGRES), *(one.code for one in REDIS)]) == sorted(CODES)
+
+
+@pytest.mark.parametrize("case", POSTGRES, ids=lambda case: case.code)
+def test_a_sick_table_is_told_from_one_that_is_nearly_so(
+    pairs: Pairs, case: Case[psycopg.Connection[Any]]
+) -> None:
+    case.near(pairs.connection)
+    assert found(pairs) == {}
+    case.sick(pairs.connection)
+    check_that_it_fires(pairs, case)
+
+
+@pytest.mark.parametrize("case", REDIS, ids=lambda case: case.code)
+def test_a_sick_server_is_told_from_one_that_is_nearly_so(
+    configured: Pairs, case: Case[redis.Redis]
+) -> None:
+    case.near(configured.client)
+    assert found(configured) == {}
+    case.sick(configured.client)
+    check_that_it_fires(configured, case)
