@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from idemctl.checks.check import Gathered, Looked, Source, Told
+from idemctl.checks.overview import Overview
 from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import MOST_SAMPLED, Finding, sample_of
-from idemctl.domain.records import Status
 from idemctl.domain.sight import blindness, lacking
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class Examination:
 
     def __init__(self, facts: Facts, checks: Iterable[Check]) -> None:
         self.facts = facts
-        self.seen_count = 0
-        self.by_status = dict.fromkeys(Status, 0)
+        self.overview = Overview()
         self.cannot_judge: list[CannotJudge] = []
         self._able: dict[str, Check] = {}
         self._gathered: dict[str, Gathered] = {}
@@ -75,11 +74,8 @@ class Examination:
 
     def see(self, batch: Batch, now: int) -> None:
         """Make every check on one batch, at that instant by the store's clock."""
-        self.seen_count += len(batch)
-        numbers = np.bincount(batch.status, minlength=len(Status)).tolist()
-        for status in Status:
-            self.by_status[status] += numbers[status]
         looked = Looked(batch, self.facts, now)
+        self.overview.see(looked)
         for check in self._masked:
             assert check.mask is not None, "a check on records has a mask"
             mask = check.mask(looked)

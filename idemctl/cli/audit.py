@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from datetime import timedelta
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,10 @@ from idemctl.cli.options import FailOn, duration, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report
+from idemctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from idemctl.checks.check import Check
 
 
 def register(app: typer.Typer) -> None:
@@ -35,12 +41,26 @@ def audit(
             show_default="1d",
         ),
     ] = timedelta(days=1),
+    check: Annotated[
+        list[str] | None,
+        option("--check", help="make this check alone; may be repeated", metavar="CODE"),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        option("--skip", help="do not make this check; may be repeated", metavar="CODE"),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        option("--baseline", help="findings that somebody answers for", metavar="FILE"),
+    ] = None,
 ) -> Report:
     """Find what is wrong with the records of every store.
 
     idemctl audit                            what can be seen, and what is wrong
     idemctl audit --store payments -o json   one item for each finding
     idemctl audit -q --fail-on error         a line for cron
+    idemctl audit --check eviction-enabled   one check; may read no record at all
+    idemctl audit --baseline accepted.yaml   what is accepted ends no run with 3
 
     Reads every record once, gently, and compares pairs both ways; a difference counts only
     when the same versions are seen twice, two seconds apart. First tells which failure modes
@@ -53,8 +73,16 @@ def audit(
     """
     from idemctl.operations import audit as operation
     from idemctl.render.audit import report
+    from idemctl.run.audited import Options
+    from idemctl.settings.baselines import read_baseline
 
-    options = operation.Options(strict=strict, fail_on=fail_on, backlog_after=backlog_after)
+    options = Options(
+        strict=strict,
+        fail_on=fail_on,
+        backlog_after=backlog_after,
+        checks=_chosen(check or [], skip or []),
+        acceptances=() if baseline is None else read_baseline(baseline),
+    )
     workplace = work.workplace
     targets, pairs = workplace.targets(work.run), workplace.pairs(work.run)
     work.say_what_is_assumed()
@@ -65,7 +93,25 @@ def audit(
         work.run,
         repeats=workplace.repeats,
         suspects=workplace.suspects,
+        last_gc=lambda store: workplace.history.last("gc", store),
     )
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())
+
+
+def _chosen(only: list[str], skip: list[str]) -> tuple[Check, ...]:
+    from idemctl.checks.registry import BY_CODE, CHECKS
+
+    for flag, codes in (("--check", only), ("--skip", skip)):
+        for code in codes:
+            if code not in BY_CODE:
+                close = difflib.get_close_matches(code, BY_CODE, n=1)
+                raise UsageError(
+                    f"{flag}: there is no check {code!r}",
+                    hint=f"did you mean {close[0]}?" if close else "docs/audit.md lists them all",
+                )
+    chosen = [one for one in CHECKS if one.code in (only or BY_CODE) and one.code not in skip]
+    if not chosen:
+        raise UsageError("no check is left to be made", hint="take away --skip or --check")
+    return tuple(chosen)

@@ -8,15 +8,13 @@ show, is said: it is never taken for nothing.
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from idemctl.checks.check import Source
-from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
-from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.errors import IdemctlError
+from idemctl.run.audited import Audited, Outcome, StoreSight
 from idemctl.run.comparison import compare
 from idemctl.run.examining import Look, examination_of
 from idemctl.run.pairing import opened
@@ -24,10 +22,8 @@ from idemctl.run.pairing import opened
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from idemctl.checks.examination import CannotJudge, Examination
-    from idemctl.domain.findings import Finding
-    from idemctl.domain.records import Pattern, Status
-    from idemctl.domain.sight import View
+    from idemctl.checks.examination import Examination
+    from idemctl.run.audited import Options
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
     from idemctl.state.repeats import Repeats
@@ -35,79 +31,6 @@ if TYPE_CHECKING:
     from idemctl.stores.ports import Store
 
 _STOPPED_BEFORE = "the run was stopped before"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What the operator decided."""
-
-    strict: bool = False
-    """Whether a check that cannot be made is an error."""
-    fail_on: Severity = Severity.WARNING
-    backlog_after: timedelta = timedelta(hours=24)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
-    """What came of one place."""
-
-    target: Target
-    pattern: Pattern
-    place: str
-    seen_count: int
-    row_estimate: int | None
-    """About how many records there are, where the store knows."""
-    by_status: Mapping[Status, int]
-    findings: Sequence[Finding]
-    checked: Sequence[str]
-    """The codes of the checks that were made."""
-    cannot_judge: Sequence[CannotJudge]
-    why_stopped: WhyStopped
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSight:
-    """What one store shows of the failure modes, both of its sides together."""
-
-    store: str
-    engine: Engine
-    """By whose words the reasons are given: of a pair it is Postgres."""
-    views: tuple[View, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What came of an audit."""
-
-    options: Options
-    sights: tuple[StoreSight, ...]
-    places: tuple[Audited, ...]
-    failures: tuple[IdemctlError, ...] = ()
-    """What kept places from being looked at; the others were looked at all the same."""
-
-    @property
-    def findings(self) -> list[Finding]:
-        """All findings, the gravest first."""
-        found = [finding for place in self.places for finding in place.findings]
-        return sorted(found, key=lambda one: -one.severity)
-
-    @property
-    def status(self) -> ExitStatus:
-        """The exit status of the whole."""
-        statuses = [place.why_stopped.status for place in self.places]
-        statuses += [failure.status for failure in self.failures]
-        if any(finding.severity >= self.options.fail_on for finding in self.findings):
-            statuses.append(ExitStatus.FINDINGS)
-        if self.options.strict and not self.is_whole:
-            statuses.append(ExitStatus.UNREACHABLE)
-        return worst(statuses)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every check was made on everything."""
-        return not self.failures and all(
-            place.why_stopped is WhyStopped.DONE and not place.cannot_judge for place in self.places
-        )
 
 
 def audit(
@@ -118,6 +41,7 @@ def audit(
     *,
     repeats: Callable[[], Repeats],
     suspects: Callable[[], SuspectsFile],
+    last_gc: Callable[[str], Mapping[str, Any] | None] = lambda _store: None,
 ) -> Outcome:
     """Look at each store in turn; a failure is a part of the outcome.
 
@@ -128,21 +52,25 @@ def audit(
         run: asked between batches whether to go on.
         repeats: makes room for keys that several records have.
         suspects: opens a file for differences that were seen once.
+        last_gc: finds the last good run of gc on a store.
     """
     stores: dict[str, list[Target]] = {}
     for target in targets:
         stores.setdefault(target.store, []).append(target)
     paired = {pair.store: pair for pair in pairs}
-    auditor = _Auditor(options, run, repeats, suspects)
+    auditor = _Auditor(options, run, repeats, suspects, last_gc)
     for store, sides in stores.items():
         if auditor.why_stopped is not WhyStopped.DONE:
             auditor.leave(sides, is_paired=store in paired, why=_STOPPED_BEFORE)
-        elif store not in paired or not auditor.look_at_pair(paired[store]):
+        elif not (
+            store in paired and options.asks(Source.TWINS) and auditor.look_at_pair(paired[store])
+        ):
             auditor.look_at_each(sides, is_paired=store in paired)
     return Outcome(
         options=options,
         sights=tuple(_sight(store, sides, store in paired) for store, sides in stores.items()),
         places=tuple(auditor.places),
+        on=run.started_at.date(),
         failures=tuple(auditor.failures),
     )
 
@@ -156,6 +84,7 @@ class _Auditor:
         run: Run,
         repeats: Callable[[], Repeats],
         suspects: Callable[[], SuspectsFile],
+        last_gc: Callable[[str], Mapping[str, Any] | None],
     ) -> None:
         self.places: list[Audited] = []
         self.failures: list[IdemctlError] = []
@@ -164,6 +93,7 @@ class _Auditor:
         self._run = run
         self._repeats = repeats
         self._suspects = suspects
+        self._last_gc = last_gc
         self._incomparable = ""
         """Why the sides of the store at hand were not compared."""
 
@@ -213,7 +143,8 @@ class _Auditor:
                     look = self._look(target, store, repeats, is_paired=is_paired)
                     for code in look.examination.makes(Source.TWINS):
                         look.examination.give_up(code, self._incomparable)
-                    self.why_stopped = look.scan(self._run)
+                    if self._options.reads_records:
+                        self.why_stopped = look.scan(self._run)
                     self._finish(look)
             except IdemctlError as error:
                 self.failures.append(error)
@@ -231,6 +162,7 @@ class _Auditor:
                 self._run.started_at,
                 is_paired=is_paired,
                 backlog_after=self._options.backlog_after,
+                checks=self._options.checks,
             )
             examination.give_up_all(why)
             self._keep(target, examination, place=target.engine.value, row_estimate=None)
@@ -242,13 +174,15 @@ class _Auditor:
             repeats,
             is_paired=is_paired,
             backlog_after=self._options.backlog_after,
+            checks=self._options.checks,
         )
 
     def _finish(self, look: Look) -> None:
         """Do what comes after the records, and keep what was found."""
         if self.why_stopped is WhyStopped.DONE:
             self.why_stopped = look.inspect(self._run)
-            look.give_up_if_empty()
+            if self._options.reads_records:
+                look.give_up_if_empty()
         else:
             for code in look.examination.makes(Source.CHILD):
                 look.examination.give_up(code, _STOPPED_BEFORE)
@@ -264,9 +198,9 @@ class _Auditor:
                 target=target,
                 pattern=examination.facts.pattern,
                 place=place,
-                seen_count=examination.seen_count,
+                overview=examination.overview if self._options.reads_records else None,
                 row_estimate=row_estimate,
-                by_status=examination.by_status,
+                last_gc=self._last_gc(target.store),
                 findings=examination.findings(target.store, place),
                 checked=examination.checked,
                 cannot_judge=examination.cannot_judge,

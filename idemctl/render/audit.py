@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report, Sheet, WhyStopped
 from idemctl.domain.sight import blindness, remedy
+from idemctl.render.audited_places import place_item, places, records, seen_in
 from idemctl.render.envelope import failure
 from idemctl.render.figures import count
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from idemctl.domain.findings import Finding
-    from idemctl.operations.audit import Audited, Outcome, StoreSight
+    from idemctl.run.audited import Audited, Outcome, StoreSight
     from idemctl.run.run import Run
 
 
@@ -31,9 +32,9 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
         started_at=run.started_at,
         finished_at=finished_at,
         summary=_summary(outcome),
-        items=[_item(finding) for finding in outcome.findings],
+        items=[_item(finding, outcome) for finding in outcome.findings],
         errors=[failure(error) for error in outcome.failures],
-        sheets=[_sight(outcome), _found(outcome)],
+        sheets=[places(outcome), _sight(outcome), _found(outcome)],
         headline=_headline(outcome),
     )
 
@@ -41,28 +42,22 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
 def _summary(outcome: Outcome) -> dict[str, Any]:
     ends = [one.why_stopped for one in outcome.places if one.why_stopped is not WhyStopped.DONE]
     return {
-        "findings": len(outcome.findings),
+        "findings": len(outcome.open_findings),
+        "accepted": len(outcome.findings) - len(outcome.open_findings),
         **{severity.label: _severe(outcome, severity) for severity in reversed(Severity)},
         "checked": sum(len(one.checked) for one in outcome.places),
         "cannot_judge": sum(len(one.cannot_judge) for one in outcome.places),
         "seen": _seen(outcome),
         "whole": outcome.is_whole,
         "why_stopped": ends[0] if ends else WhyStopped.DONE,
-        "records": _records(outcome),
+        "records": records(outcome),
         "sight": {one.store: _views(one) for one in outcome.sights},
-        "places": [_place(one) for one in outcome.places],
+        "places": [place_item(one) for one in outcome.places],
+        "baseline": [
+            {"code": one.code, "store": one.store, "owner": one.owner, "useless": why}
+            for one, why in outcome.useless_acceptances
+        ],
     }
-
-
-def _records(outcome: Outcome) -> dict[str, dict[str, dict[str, int]]]:
-    """Count by store, pattern and status."""
-    records: dict[str, dict[str, dict[str, int]]] = {}
-    for place in outcome.places:
-        statuses = records.setdefault(place.target.store, {}).setdefault(place.pattern.label, {})
-        for status, number in place.by_status.items():
-            if number:
-                statuses[status.label] = statuses.get(status.label, 0) + number
-    return records
 
 
 def _views(one: StoreSight) -> dict[str, Any]:
@@ -76,21 +71,8 @@ def _views(one: StoreSight) -> dict[str, Any]:
     }
 
 
-def _place(one: Audited) -> dict[str, Any]:
-    return {
-        "store": one.target.store,
-        "side": one.target.engine.value,
-        "pattern": one.pattern.label,
-        "place": one.place,
-        "seen": one.seen_count,
-        "row_estimate": one.row_estimate,
-        "why_stopped": one.why_stopped,
-        "checked": list(one.checked),
-        "cannot_judge": [{"code": check.code, "why": check.why} for check in one.cannot_judge],
-    }
-
-
-def _item(finding: Finding) -> dict[str, Any]:
+def _item(finding: Finding, outcome: Outcome) -> dict[str, Any]:
+    acceptance = outcome.acceptance_of(finding)
     return {
         "code": finding.code,
         "severity": finding.severity.label,
@@ -103,6 +85,13 @@ def _item(finding: Finding) -> dict[str, Any]:
         "evidence": finding.evidence,
         "why": finding.why,
         "next": finding.next,
+        "accepted": None
+        if acceptance is None
+        else {
+            "owner": acceptance.owner,
+            "reason": acceptance.reason,
+            "until": acceptance.until.isoformat(),
+        },
     }
 
 
@@ -126,15 +115,16 @@ def _found(outcome: Outcome) -> Sheet:
     return Sheet(
         title="audit (nothing was changed)",
         headings=("severity", "finding", "store", "where", "records", "evidence", "such as"),
-        rows=[_row(finding) for finding in outcome.findings],
+        rows=[_row(finding, outcome) for finding in outcome.findings],
         lines=list(_lines(outcome)),
     )
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
+def _row(finding: Finding, outcome: Outcome) -> tuple[str, ...]:
     first = finding.sample[0]["key"] if finding.sample else ""
+    is_accepted = outcome.acceptance_of(finding) is not None
     return (
-        finding.severity.label,
+        "accepted" if is_accepted else finding.severity.label,
         finding.code,
         finding.store,
         finding.place,
@@ -150,18 +140,27 @@ _LONGEST_SHOWN = 48
 
 def _lines(outcome: Outcome) -> Iterator[str]:
     said: set[str] = set()
-    for finding in outcome.findings:
+    for finding in outcome.open_findings:
         line = f"{finding.code}: {finding.why} Next: {finding.next}"
         if line not in said:
             said.add(line)
             yield line
+    for finding in outcome.findings:
+        acceptance = outcome.acceptance_of(finding)
+        if acceptance is not None:
+            yield (
+                f"{finding.code} ({finding.store}) is accepted until {acceptance.until} by "
+                f"{acceptance.owner}: {acceptance.reason}"
+            )
+    for unused, why in outcome.useless_acceptances:
+        yield f"baseline: {unused.code} ({unused.store}, {unused.owner}): {why}"
     for place in outcome.places:
         name = f"{place.target.store} ({place.place})"
         if place.cannot_judge:
             yield f"{name}: cannot judge {_reasons(place)}"
         if place.why_stopped is not WhyStopped.DONE:
             of_all = f" of about {place.row_estimate:,}" if place.row_estimate else ""
-            seen = f"{count(place.seen_count, 'record')}{of_all}"
+            seen = f"{count(seen_in(place), 'record')}{of_all}"
             yield f"{name}: stopped early ({place.why_stopped}) after {seen}"
     yield _headline(outcome)
 
@@ -184,19 +183,21 @@ def _headline(outcome: Outcome) -> str:
     part = "" if whole else ", in the part that was looked at"
     looked = f"{count(checked, 'check')} on {count(_seen(outcome), 'record')}{part}"
     left = f"; {count(blind, 'check')} cannot be judged" if blind else ""
-    if not outcome.findings:
+    accepted = len(outcome.findings) - len(outcome.open_findings)
+    left += f"; {count(accepted, 'finding')} accepted" if accepted else ""
+    if not outcome.open_findings:
         return f"nothing found by {looked}{left}"
     severities = ", ".join(
         f"{number} {severity.label}"
         for severity in reversed(Severity)
         if (number := _severe(outcome, severity))
     )
-    return f"{count(len(outcome.findings), 'finding')} ({severities}) by {looked}{left}"
+    return f"{count(len(outcome.open_findings), 'finding')} ({severities}) by {looked}{left}"
 
 
 def _severe(outcome: Outcome, severity: Severity) -> int:
-    return sum(finding.severity is severity for finding in outcome.findings)
+    return sum(finding.severity is severity for finding in outcome.open_findings)
 
 
 def _seen(outcome: Outcome) -> int:
-    return sum(one.seen_count for one in outcome.places)
+    return sum(map(seen_in, outcome.places))

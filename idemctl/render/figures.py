@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONG = 2
+_TEN, _THOUSAND = 10, 1000
 
 
 def count(number: int, noun: str = "") -> str:
@@ -38,3 +39,19 @@ def span(length: timedelta) -> str:
 def when(at: datetime | None) -> str:
     """Write an instant to the second, in UTC; a dash where there is none."""
     return "-" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def size(count: int) -> str:
+    """Write a number of bytes, roughly: `512 B`, `1.4 MB`.
+
+    >>> size(512), size(1_400_000), size(36_000_000_000)
+    ('512 B', '1.4 MB', '36 GB')
+    """
+    if count < _THOUSAND:
+        return f"{count} B"
+    number = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        number /= _THOUSAND
+        if number < _THOUSAND or unit == "TB":
+            break
+    return f"{number:.1f} {unit}" if number < _TEN else f"{number:,.0f} {unit}"

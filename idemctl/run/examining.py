@@ -20,9 +20,10 @@ from idemctl.run.fitness import refuse_blindness
 from idemctl.run.run import Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
+    from idemctl.checks.check import Check
     from idemctl.domain.batch import Batch
     from idemctl.domain.records import Pattern
     from idemctl.run.comparison import Comparison
@@ -42,6 +43,7 @@ def examination_of(
     *,
     is_paired: bool,
     backlog_after: timedelta,
+    checks: Iterable[Check] = CHECKS,
 ) -> Examination:
     """Make an examination with the promises and the sight of one place."""
     known = {Sight.TWIN} if is_paired else set[Sight]()
@@ -63,7 +65,7 @@ def examination_of(
         is_paired=is_paired,
         known_faults=target.known_faults,
     )
-    return Examination(facts, CHECKS)
+    return Examination(facts, checks)
 
 
 class Look:
@@ -77,6 +79,7 @@ class Look:
         *,
         is_paired: bool,
         backlog_after: timedelta,
+        checks: Iterable[Check] = CHECKS,
     ) -> None:
         """Ask the store what it is, and what time it is there.
 
@@ -90,7 +93,12 @@ class Look:
         self.place = description.place
         self.row_estimate = description.row_estimate
         self.examination = examination_of(
-            target, store.pattern, clock, is_paired=is_paired, backlog_after=backlog_after
+            target,
+            store.pattern,
+            clock,
+            is_paired=is_paired,
+            backlog_after=backlog_after,
+            checks=checks,
         )
         self._store = store
         self._repeats = repeats
@@ -164,7 +172,7 @@ class Look:
             else:
                 examination.add(code, count, kept)
         owed = counts[Difference.MISSING]
-        if examination.seen_count or not owed:
+        if examination.overview.seen_count or not owed:
             return None
         return Unreachable(
             f"{self.place}: cannot judge: no key has this prefix, and Postgres expects {owed:,}",
@@ -173,7 +181,7 @@ class Look:
 
     def give_up_if_empty(self) -> None:
         """Say that nothing was judged where no key has the prefix: it may be a wrong one."""
-        if self.target.engine is Engine.REDIS and not self.examination.seen_count:
+        if self.target.engine is Engine.REDIS and not self.examination.overview.seen_count:
             self.examination.give_up_all("no key has this prefix; is it the right one?")
 
     def _go_through(
@@ -184,7 +192,7 @@ class Look:
             for batch in batches:
                 took = timedelta(seconds=time.perf_counter() - started)
                 hear(batch)
-                seen_count = self.examination.seen_count
+                seen_count = self.examination.overview.seen_count
                 done = min(seen_count / self.row_estimate, 1.0) if self.row_estimate else 0.0
                 run.progress.at(f"{self.target.store} {self.place}", done, {"seen": seen_count})
                 run.checkpoint(took, max(len(batch), 1))

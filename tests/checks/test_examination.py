@@ -24,7 +24,7 @@ def test_batches_add_up_and_five_keys_are_shown() -> None:
         keys = [b"%d" % number * 300, b"short", b"x" * (400 + number)]
         examination.see(batch(*({"keys": key} | LONG for key in keys)), at(0))
     (finding,) = examination.findings("payments", "here")
-    assert (examination.seen_count, finding.count, len(finding.sample)) == (12, 8, 5)
+    assert (examination.overview.seen_count, finding.count, len(finding.sample)) == (12, 8, 5)
     assert finding.sample[2] == {"key": "1" * 300}
     assert finding.evidence == "keys of 300 to 403 bytes"
     assert (finding.store, finding.place) == ("payments", "here")
@@ -32,13 +32,13 @@ def test_batches_add_up_and_five_keys_are_shown() -> None:
 
 def test_records_are_counted_by_status() -> None:
     rows = [{"status": status} for status in (*Status, Status.COMPLETED)]
-    counted = examined(POSTGRES, *rows).by_status
+    counted = examined(POSTGRES, *rows).overview.by_status
     assert counted == dict.fromkeys(Status, 1) | {Status.COMPLETED: 2}
 
 
 def test_an_empty_batch_is_nothing() -> None:
     examination = examined(REDIS)
-    assert (examination.seen_count, examination.findings("a", "b")) == (0, [])
+    assert (examination.overview.seen_count, examination.findings("a", "b")) == (0, [])
 
 
 def test_a_scope_is_shown_with_its_key() -> None:

@@ -14,7 +14,8 @@ from idemctl.domain.records import Status
 from idemctl.domain.sight import Engine, Extent, FailureMode, Sight
 from idemctl.errors import Denied, ExitStatus, Unreachable
 from idemctl.layouts.sight import sight_of
-from idemctl.operations.audit import Options, audit
+from idemctl.operations.audit import audit
+from idemctl.run.audited import Options
 from idemctl.state.folder import StateFolder
 from idemctl.state.repeats import Repeats
 from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, layout, row, some_rows, target
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from idemctl.operations.audit import Outcome
+    from idemctl.run.audited import Outcome
     from idemctl.run.run import Run
     from idemctl.run.target import Target
     from tests.operations.tables import Table
@@ -63,7 +64,7 @@ def test_healthy_records_are_counted_and_nothing_is_said_of_them(auditing: Any) 
     outcome = auditing([one])
     assert (outcome.status, outcome.findings) == (ExitStatus.OK, [])
     (place,) = outcome.places
-    assert (place.seen_count, place.by_status[Status.COMPLETED]) == (5, 5)
+    assert (place.overview.seen_count, place.overview.by_status[Status.COMPLETED]) == (5, 5)
     assert (table.modes, table.closed) == ([False], 1)
     assert len(table.keys) == 5
 
@@ -134,7 +135,7 @@ def test_a_store_that_does_not_answer_is_named_and_the_others_are_looked_at(audi
     assert [failure.message for failure in outcome.failures] == ["memory: gone"]
     assert [finding.store for finding in outcome.findings] == ["outbox"]
     dark, lit = outcome.places
-    assert (dark.checked, lit.seen_count) == ([], 1)
+    assert (dark.checked, lit.overview.seen_count) == ([], 1)
     assert {check.why for check in dark.cannot_judge} == {"memory: gone"}
 
 
@@ -178,13 +179,17 @@ def test_a_deadline_ends_it_tidily_and_says_what_was_seen(auditing: Any) -> None
     run.progress = late = Late()
     outcome = auditing([first, second], run)
     seen, unseen = outcome.places
-    assert (seen.seen_count, seen.row_estimate, seen.why_stopped) == (2, 5, WhyStopped.DEADLINE)
+    assert (seen.overview.seen_count, seen.row_estimate, seen.why_stopped) == (
+        2,
+        5,
+        WhyStopped.DEADLINE,
+    )
     assert late.heard == [
         ("payments memory", 0.2, {"seen": 1}),
         ("payments memory", 0.4, {"seen": 2}),
     ]
     assert [finding.count for finding in outcome.findings] == [2]
-    assert (unseen.seen_count, unseen.checked, table.modes) == (0, [], [False])
+    assert (unseen.overview.seen_count, unseen.checked, table.modes) == (0, [], [False])
     assert {check.why for check in unseen.cannot_judge} == {"the run was stopped before"}
     assert (outcome.status, outcome.is_whole) == (ExitStatus.FINDINGS, False)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from idemctl.checks.examination import CannotJudge
+from idemctl.checks.overview import Overview
+from idemctl.domain.acceptances import Acceptance
 from idemctl.domain.findings import Finding, Severity, sample_of
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.records import Pattern, Status
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
-from idemctl.errors import Unreachable
-from idemctl.operations.audit import Audited, Options, Outcome, StoreSight
+from idemctl.errors import ExitStatus, Unreachable
 from idemctl.render.audit import report
+from idemctl.run.audited import Audited, Options, Outcome, StoreSight
 from idemctl.run.run import Run
 from idemctl.run.target import Target
 from tests.render.reports import AT
@@ -31,13 +36,15 @@ FINDING = Finding(
     why="It hurts.",
     next="idemctl hits --store payments",
 )
+OVERVIEW = Overview(
+    seen_count=5000, by_status=dict.fromkeys(Status, 0) | {Status.COMPLETED: 4999, Status.FAILED: 1}
+)
 PLACE = Audited(
     target=Target(store="payments", opens=None),  # type: ignore[arg-type]  # Nobody opens it.
     pattern=Pattern.POSTGRES_UNIQUE,
     place="postgres t",
-    seen_count=5000,
+    overview=OVERVIEW,
     row_estimate=9000,
-    by_status={Status.COMPLETED: 4999, Status.FAILED: 1, Status.UNKNOWN: 0},
     findings=[FINDING],
     checked=["key-oversized", "expiry-missing"],
     cannot_judge=[BLIND, CannotJudge(code="lease-never-filled", why="no lease column")],
@@ -52,7 +59,12 @@ SIGHT = StoreSight(
 
 
 def made(*places: Audited, **more: Any) -> Any:
-    known: dict[str, Any] = {"options": Options(), "sights": (SIGHT,), "places": places or (PLACE,)}
+    known: dict[str, Any] = {
+        "options": Options(),
+        "on": AT.date(),
+        "sights": (SIGHT,),
+        "places": places or (PLACE,),
+    }
     return report(Outcome(**known | more), Run(verb="audit"), AT)
 
 
@@ -73,6 +85,7 @@ def test_an_item_holds_what_a_finding_is() -> None:
         "evidence": "keys of 300 bytes",
         "why": "It hurts.",
         "next": "idemctl hits --store payments",
+        "accepted": None,
     }
 
 
@@ -103,8 +116,21 @@ def test_the_sight_says_why_and_what_to_add() -> None:
     assert sight["expired-before-retry"] == {"sight": "curable", "why": None, "add": None}
 
 
-def test_the_first_table_is_the_sight_with_equal_modes_together() -> None:
-    first, second = made().sheets
+def test_the_first_table_has_a_row_for_each_of_the_six_patterns() -> None:
+    first, *_ = made().sheets
+    assert [row[0] for row in first.rows] == [pattern.label for pattern in Pattern]
+    assert first.rows[0][:9] == (
+        "postgres-unique", "payments", "postgres t", "5,000", "0", "4,999", "1", "0", "0",
+    )  # fmt: skip
+    assert first.rows[0][9:] == ("-", "-", "0", "0 B", "none known")
+    assert first.rows[1][:3] == ("redis-setnx", "none configured", "")
+    unread = made(replace(PLACE, overview=None))
+    assert unread.sheets[0].rows[0][3] == "not read"
+    assert unread.summary["places"][0]["seen"] is None
+
+
+def test_the_sight_is_told_with_equal_modes_together() -> None:
+    _, first, second = made().sheets
     assert first.title == "what the records show"
     assert ("payments", "key-collision, malicious-reuse", "blind", "no fingerprint column",
             "fingerprint: in the layout, once the application writes it") in first.rows  # fmt: skip
@@ -114,7 +140,7 @@ def test_the_first_table_is_the_sight_with_equal_modes_together() -> None:
 
 
 def test_the_lines_tell_why_it_hurts_and_what_was_not_judged() -> None:
-    lines = made().sheets[1].lines
+    lines = made().sheets[2].lines
     codes = ("stuck-in-progress", "lease-never-filled")
     assert lines == [
         "key-oversized: It hurts. Next: idemctl hits --store payments",
@@ -128,13 +154,66 @@ def test_a_part_is_never_told_as_the_whole() -> None:
     told = made(part)
     assert (
         "payments (postgres t): stopped early (deadline) after 5,000 records of about 9,000"
-        in told.sheets[1].lines
+        in told.sheets[2].lines
     )
     assert "in the part that was looked at" in told.headline
     assert told.summary["why_stopped"] == "deadline"
     broken = made(replace(PLACE, findings=[]), failures=(Unreachable("gone"),))
     assert "in the part that was looked at" in broken.headline
     assert broken.errors[0]["message"] == "gone"
+
+
+def accepted(**more: Any) -> Acceptance:
+    known: dict[str, Any] = {
+        "owner": "ann",
+        "reason": "old clients",
+        "until": AT.date(),
+        "at_most": 2000,
+    }
+    return Acceptance(**known | {"code": FINDING.code, "store": "payments"} | more)
+
+
+def test_what_somebody_answers_for_is_shown_and_is_no_finding_any_more() -> None:
+    outcome = {"options": Options(acceptances=(accepted(),))}
+    told = made(**outcome)
+    assert told.status is ExitStatus.OK
+    assert (told.summary["findings"], told.summary["accepted"], told.summary["warning"]) == (
+        0,
+        1,
+        0,
+    )
+    assert told.items[0]["accepted"] == {
+        "owner": "ann", "reason": "old clients", "until": AT.date().isoformat(),
+    }  # fmt: skip
+    assert told.sheets[2].rows[0][0] == "accepted"
+    assert told.headline.endswith("2 checks cannot be judged; 1 finding accepted")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"until": AT.date() - timedelta(days=1)}, "ended with 2026-"),
+        ({"at_most": 1233}, "speaks of at most 1,233, and there are 1,234"),
+        ({"code": "expiry-missing"}, "nothing of the kind was found"),
+        ({"side": Engine.REDIS}, "nothing of the kind was found"),
+    ],
+)
+def test_an_acceptance_that_does_not_hold_hides_nothing_and_is_named(
+    more: dict[str, Any], why: str
+) -> None:
+    told = made(options=Options(acceptances=(accepted(**more),)))
+    assert told.status is ExitStatus.FINDINGS
+    assert told.items[0]["accepted"] is None
+    [useless] = told.summary["baseline"]
+    assert useless["useless"].startswith(why)
+
+
+def test_an_acceptance_of_what_was_not_looked_for_is_not_called_useless() -> None:
+    elsewhere = accepted(store="outbox", code="expiry-missing")
+    assert made(options=Options(acceptances=(elsewhere,))).summary["baseline"] == []
+    part = replace(PLACE, why_stopped=WhyStopped.DEADLINE)
+    unseen = accepted(code="expiry-missing")
+    assert made(part, options=Options(acceptances=(unseen,))).summary["baseline"] == []
 
 
 def test_nothing_found_is_said_with_how_much_was_looked_at() -> None:

@@ -1,0 +1,98 @@
+"""The places that an audit looked at: how many records, how old, how large, and what is late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from idemctl.domain.outcomes import Sheet
+from idemctl.domain.records import Pattern, Status
+from idemctl.domain.sight import Engine
+from idemctl.render.envelope import instant
+from idemctl.render.figures import count, size, when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from idemctl.run.audited import Audited, Outcome
+
+_HEADINGS = (
+    "pattern", "store", "where", "records", "in progress", "completed", "failed", "unknown",
+    "malformed", "oldest", "newest", "to collect", "size", "last good gc",
+)  # fmt: skip
+_SHOWN = (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED, Status.UNKNOWN, Status.MALFORMED)
+
+
+def places(outcome: Outcome) -> Sheet:
+    """Write the first table: a row for each place, and one for each pattern that has none."""
+    rows = [
+        row
+        for pattern in Pattern
+        for row in _rows_of(pattern, [one for one in outcome.places if one.pattern is pattern])
+    ]
+    return Sheet(title="what is kept where", headings=_HEADINGS, rows=rows)
+
+
+def _rows_of(pattern: Pattern, kept: list[Audited]) -> Iterator[tuple[str, ...]]:
+    if not kept:
+        yield pattern.label, "none configured", *[""] * (len(_HEADINGS) - 2)
+    for one in kept:
+        yield pattern.label, one.target.store, one.place, *_figures(one)
+
+
+def _figures(one: Audited) -> Iterator[str]:
+    overview = one.overview
+    if overview is None:
+        yield from ("not read", *[""] * (len(_HEADINGS) - 4))
+        return
+    yield count(overview.seen_count)
+    yield from (count(overview.by_status[status]) for status in _SHOWN)
+    yield when(overview.oldest)
+    yield when(overview.newest)
+    yield "by Redis" if one.target.expires_by_itself else count(overview.expired_count)
+    yield size(overview.size)
+    yield _last_gc(one)
+
+
+def _last_gc(one: Audited) -> str:
+    if one.target.engine is Engine.REDIS:
+        return "none needed"
+    return str(one.last_gc.get("finished_at")) if one.last_gc else "none known"
+
+
+def records(outcome: Outcome) -> dict[str, dict[str, dict[str, int]]]:
+    """Count by store, pattern and status."""
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for one in outcome.places:
+        statuses = counts.setdefault(one.target.store, {}).setdefault(one.pattern.label, {})
+        for status, number in one.overview.by_status.items() if one.overview else ():
+            if number:
+                statuses[status.label] = statuses.get(status.label, 0) + number
+    return counts
+
+
+def seen_in(one: Audited) -> int:
+    """Count the records that were looked at in one place."""
+    return one.overview.seen_count if one.overview else 0
+
+
+def place_item(one: Audited) -> dict[str, Any]:
+    """Give one place as JSON has it."""
+    overview = one.overview
+    return {
+        "store": one.target.store,
+        "side": one.target.engine.value,
+        "pattern": one.pattern.label,
+        "place": one.place,
+        "seen": overview.seen_count if overview else None,
+        "oldest": instant(overview.oldest) if overview else None,
+        "newest": instant(overview.newest) if overview else None,
+        "expired": None
+        if overview is None or one.target.expires_by_itself
+        else overview.expired_count,
+        "bytes": overview.size if overview else None,
+        "last_gc_at": one.last_gc.get("finished_at") if one.last_gc else None,
+        "row_estimate": one.row_estimate,
+        "why_stopped": one.why_stopped,
+        "checked": list(one.checked),
+        "cannot_judge": [{"code": check.code, "why": check.why} for check in one.cannot_judge],
+    }

@@ -1,0 +1,114 @@
+"""audit: chosen checks, and findings that somebody answers for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.pairs import Pairs
+    from tests.cli.places import Done
+
+WORDS = ("audit", "--store", "payments", "--pace", "full", "-o", "json")
+BASELINE = """\
+version: 1
+accepted:
+  - code: fingerprint-missing
+    store: payments
+    owner: ann
+    reason: written before fingerprints were
+    until: 2099-12-31
+"""
+
+
+@pytest.fixture
+def faulty(pairs: Pairs) -> Pairs:
+    """Three payments without a fingerprint, in a store that keeps one."""
+    pairs.connection.execute(
+        "UPDATE processed_events SET fingerprint = NULL WHERE ctid IN (SELECT ctid FROM"
+        " processed_events WHERE status = 'completed' AND completed_at < now() - interval '2 days'"
+        " LIMIT 3)"
+    )
+    return pairs
+
+
+def audit(pairs: Pairs, *words: str) -> Done:
+    return pairs.place.main(*WORDS, *words)
+
+
+def codes(done: Done) -> list[str]:
+    return [item["code"] for item in done.document["items"]]
+
+
+def test_one_check_is_made_alone_and_another_is_left_out(faulty: Pairs) -> None:
+    assert codes(audit(faulty)) == ["fingerprint-missing"]
+    only = audit(faulty, "--check", "fingerprint-missing")
+    assert (only.status, codes(only)) == (3, ["fingerprint-missing"])
+    assert {code for one in only.summary["places"] for code in one["checked"]} == {
+        "fingerprint-missing"
+    }
+    skipped = audit(faulty, "--skip", "fingerprint-missing")
+    assert (skipped.status, codes(skipped)) == (0, [])
+    others = audit(faulty, "--check", "expiry-missing", "--check", "expiry-infinite")
+    assert others.status == 0
+
+
+def test_what_looks_at_no_record_reads_none(faulty: Pairs) -> None:
+    done = audit(faulty, "--check", "eviction-enabled", "--check", "table-unlogged")
+    assert done.status == 0
+    assert [one["seen"] for one in done.summary["places"]] == [None, None]
+    # Rights are tried by one call each.
+    calls = faulty.client.info("commandstats")["cmdstat_getrange"]["calls"]
+    assert calls == 1 < len(faulty.names())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--check", "fingerprint-mising"), "did you mean fingerprint-missing?"),
+        (("--skip", "nothing"), "--skip: there is no check 'nothing'"),
+        (("--check", "orphan", "--skip", "orphan"), "no check is left to be made"),
+    ],
+)
+def test_a_check_that_there_is_not_is_refused(
+    faulty: Pairs, words: tuple[str, ...], says: str
+) -> None:
+    done = audit(faulty, *words)
+    assert done.status == 2
+    assert says in done.err
+
+
+def test_an_accepted_finding_ends_no_run_with_3_until_there_is_more_of_it(faulty: Pairs) -> None:
+    file = faulty.place.folder / "accepted.yaml"
+    file.write_text(BASELINE)
+    done = audit(faulty, "--baseline", str(file))
+    assert (done.status, codes(done)) == (0, ["fingerprint-missing"])
+    assert done.document["items"][0]["accepted"]["owner"] == "ann"
+    file.write_text(BASELINE + "    at_most: 2\n")
+    more = audit(faulty, "--baseline", str(file))
+    assert more.status == 3
+    assert more.summary["baseline"][0]["useless"] == "speaks of at most 2, and there are 3"
+    file.write_text(BASELINE.replace("2099", "2020"))
+    over = audit(faulty, "--baseline", str(file))
+    assert over.status == 3
+    assert over.summary["baseline"][0]["useless"] == "ended with 2020-12-31"
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "at", "says"),
+    [
+        ("fingerprint-missing", "fingerprint-mising", "3:11", "did you mean fingerprint-missing"),
+        ("    owner: ann\n", "", "3:5", "the field 'owner' is missing"),
+        ("2099-12-31", "tomorrow", "7:12", "is a day, such as"),
+    ],
+)
+def test_a_baseline_that_is_wrong_is_told_by_its_place(
+    faulty: Pairs, said: str, instead: str, at: str, says: str
+) -> None:
+    file = faulty.place.folder / "accepted.yaml"
+    file.write_text(BASELINE.replace(said, instead))
+    done = audit(faulty, "--baseline", str(file))
+    assert done.status == 78
+    assert f"accepted.yaml:{at}: " in done.err
+    assert says in done.err
