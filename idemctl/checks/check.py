@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from idemctl.domain.durations import format_duration
 from idemctl.domain.records import Pattern, Status
 from idemctl.domain.retention import judge
+from idemctl.domain.shares import Hits
 from idemctl.domain.sight import Engine
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class Gathered:
     high: int = 0
     sample: tuple[tuple[bytes, bytes], ...] = ()
     """Keys, each with its scope."""
+    hits: Hits = field(default_factory=Hits)
+    """The same count batch by batch, for a share of what was only sampled."""
 
     def add(self, count: int, values: Int64 | None, sample: list[tuple[bytes, bytes]]) -> None:
         """Add what was found in one more batch."""

@@ -11,6 +11,7 @@ from idemctl.checks.check import Gathered, Looked, Source, Told
 from idemctl.checks.overview import Overview
 from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import MOST_SAMPLED, Finding, sample_of
+from idemctl.domain.shares import interval
 from idemctl.domain.sight import blindness, lacking
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from idemctl.checks.check import Check, Facts
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import Circumstances
+    from idemctl.domain.shares import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class Examination:
     def __init__(self, facts: Facts, checks: Iterable[Check]) -> None:
         self.facts = facts
         self.overview = Overview()
+        self.is_sample = False
+        """Whether there are more records than were looked at, and those stand for all."""
         self.cannot_judge: list[CannotJudge] = []
         self._able: dict[str, Check] = {}
         self._gathered: dict[str, Gathered] = {}
@@ -84,6 +88,7 @@ class Examination:
             rows = np.flatnonzero(mask)
             found = self._gathered.setdefault(check.code, Gathered())
             room = MOST_SAMPLED - len(found.sample)
+            found.hits.add(len(rows), len(batch))
             found.add(
                 len(rows),
                 None if check.measure is None else check.measure(looked)[rows],
@@ -138,6 +143,12 @@ class Examination:
             count=told.count,
             sample=tuple(sample_of(key, scope) for key, scope in sample),
             evidence=told.evidence,
+            share=self._share(check),
             why=check.why if known is None else f"{check.why} This is {known}.",
             next=following.format(store=store),
         )
+
+    def _share(self, check: Check) -> Interval | None:
+        if not self.is_sample or check.source is not Source.RECORDS:
+            return None
+        return interval(self._gathered[check.code].hits, self.overview.sampled)

@@ -10,6 +10,7 @@ import numpy as np
 from idemctl.domain.instants import FOREVER, MISSING, from_micros
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Verdict
+from idemctl.domain.shares import Sampled
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Overview:
     """Adds up batch by batch; whatever was not looked at is not in it."""
 
-    seen_count: int = 0
+    sampled: Sampled = field(default_factory=Sampled)
+    """How many records were seen, and in how many batches."""
     by_status: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(Status, 0))
     expired_count: int = 0
     """Records that gc would collect."""
@@ -33,7 +35,7 @@ class Overview:
     def see(self, looked: Looked) -> None:
         """Add one batch."""
         batch = looked.batch
-        self.seen_count += len(batch)
+        self.sampled.add(len(batch))
         numbers = np.bincount(batch.status, minlength=len(Status)).tolist()
         for status in Status:
             self.by_status[status] += numbers[status]
@@ -44,6 +46,11 @@ class Overview:
         if len(known):
             self._oldest = min(self._oldest, int(known.min()))
             self._newest = max(self._newest, int(known.max()))
+
+    @property
+    def seen_count(self) -> int:
+        """How many records were looked at."""
+        return self.sampled.records
 
     @property
     def oldest(self) -> datetime | None:

@@ -49,6 +49,10 @@ def audit(
         list[str] | None,
         option("--skip", help="do not make this check; may be repeated", metavar="CODE"),
     ] = None,
+    sample: Annotated[
+        int | None,
+        option("--sample", help="look at about so many records of each place", min=1, metavar="N"),
+    ] = None,
     baseline: Annotated[
         Path | None,
         option("--baseline", help="findings that somebody answers for", metavar="FILE"),
@@ -60,6 +64,7 @@ def audit(
     idemctl audit --store payments -o json   one item for each finding
     idemctl audit -q --fail-on error         a line for cron
     idemctl audit --check eviction-enabled   one check; may read no record at all
+    idemctl audit --sample 100000            of a huge store: shares and limits
     idemctl audit --baseline accepted.yaml   what is accepted ends no run with 3
 
     Reads every record once, gently, and compares pairs both ways; a difference counts only
@@ -80,6 +85,7 @@ def audit(
         strict=strict,
         fail_on=fail_on,
         backlog_after=backlog_after,
+        sample=sample,
         checks=_chosen(check or [], skip or []),
         acceptances=() if baseline is None else read_baseline(baseline),
     )

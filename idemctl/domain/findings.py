@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from idemctl.domain.records import Pattern
+    from idemctl.domain.shares import Interval
     from idemctl.domain.sight import Engine
 
 MOST_SAMPLED = 5
@@ -50,6 +51,8 @@ class Finding:
     """Why it hurts; and what is known of the library that it happens to."""
     next: str
     """The command to type next."""
+    share: Interval | None = None
+    """Of all records, where only some were looked at; `None` where the count is exact."""
 
 
 def sample_of(key: bytes, scope: bytes) -> dict[str, str]:

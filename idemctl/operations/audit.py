@@ -62,9 +62,7 @@ def audit(
     for store, sides in stores.items():
         if auditor.why_stopped is not WhyStopped.DONE:
             auditor.leave(sides, is_paired=store in paired, why=_STOPPED_BEFORE)
-        elif not (
-            store in paired and options.asks(Source.TWINS) and auditor.look_at_pair(paired[store])
-        ):
+        elif not (store in paired and options.compares and auditor.look_at_pair(paired[store])):
             auditor.look_at_each(sides, is_paired=store in paired)
     return Outcome(
         options=options,
@@ -94,7 +92,7 @@ class _Auditor:
         self._repeats = repeats
         self._suspects = suspects
         self._last_gc = last_gc
-        self._incomparable = ""
+        self._incomparable = "a sample of one side says nothing of the other"
         """Why the sides of the store at hand were not compared."""
 
     def look_at_pair(self, pair: Pair) -> bool:
@@ -144,7 +142,7 @@ class _Auditor:
                     for code in look.examination.makes(Source.TWINS):
                         look.examination.give_up(code, self._incomparable)
                     if self._options.reads_records:
-                        self.why_stopped = look.scan(self._run)
+                        self.why_stopped = look.scan(self._run, self._options.sample)
                     self._finish(look)
             except IdemctlError as error:
                 self.failures.append(error)
@@ -199,6 +197,7 @@ class _Auditor:
                 pattern=examination.facts.pattern,
                 place=place,
                 overview=examination.overview if self._options.reads_records else None,
+                is_sample=examination.is_sample,
                 row_estimate=row_estimate,
                 last_gc=self._last_gc(target.store),
                 findings=examination.findings(target.store, place),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report, Sheet, WhyStopped
+from idemctl.domain.shares import Hits, interval
 from idemctl.domain.sight import blindness, remedy
 from idemctl.render.audited_places import place_item, places, records, seen_in
 from idemctl.render.envelope import failure
-from idemctl.render.figures import count
+from idemctl.render.figures import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,9 @@ def _item(finding: Finding, outcome: Outcome) -> dict[str, Any]:
         "pattern": finding.pattern.label,
         "place": finding.place,
         "count": finding.count,
+        "share": None
+        if finding.share is None
+        else {"low": round(finding.share.low, 6), "high": round(finding.share.high, 6)},
         "sample": [dict(key) for key in finding.sample],
         "evidence": finding.evidence,
         "why": finding.why,
@@ -128,10 +132,16 @@ def _row(finding: Finding, outcome: Outcome) -> tuple[str, ...]:
         finding.code,
         finding.store,
         finding.place,
-        count(finding.count),
+        _count(finding),
         finding.evidence,
         first if len(first) <= _LONGEST_SHOWN else f"{first[:_LONGEST_SHOWN]}…",
     )
+
+
+def _count(finding: Finding) -> str:
+    if finding.share is None:
+        return count(finding.count)
+    return f"{count(finding.count)} seen: {percent(finding.share)}"
 
 
 _LONGEST_SHOWN = 48
@@ -158,6 +168,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         name = f"{place.target.store} ({place.place})"
         if place.cannot_judge:
             yield f"{name}: cannot judge {_reasons(place)}"
+        if place.is_sample:
+            limit = percent(interval(Hits(), place.overview.sampled)) if place.overview else ""
+            yield f"{name}: sampled; of what was not found there may be {limit}"
         if place.why_stopped is not WhyStopped.DONE:
             of_all = f" of about {place.row_estimate:,}" if place.row_estimate else ""
             seen = f"{count(seen_in(place), 'record')}{of_all}"

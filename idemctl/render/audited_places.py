@@ -44,7 +44,7 @@ def _figures(one: Audited) -> Iterator[str]:
     if overview is None:
         yield from ("not read", *[""] * (len(_HEADINGS) - 4))
         return
-    yield count(overview.seen_count)
+    yield f"{count(overview.seen_count)} sampled" if one.is_sample else count(overview.seen_count)
     yield from (count(overview.by_status[status]) for status in _SHOWN)
     yield when(overview.oldest)
     yield when(overview.newest)
@@ -84,6 +84,7 @@ def place_item(one: Audited) -> dict[str, Any]:
         "pattern": one.pattern.label,
         "place": one.place,
         "seen": overview.seen_count if overview else None,
+        "sampled": one.is_sample,
         "oldest": instant(overview.oldest) if overview else None,
         "newest": instant(overview.newest) if overview else None,
         "expired": None

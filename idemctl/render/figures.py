@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from idemctl.domain.shares import Interval
+
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONG = 2
 _TEN, _THOUSAND = 10, 1000
@@ -55,3 +57,14 @@ def size(count: int) -> str:
         if number < _THOUSAND or unit == "TB":
             break
     return f"{number:.1f} {unit}" if number < _TEN else f"{number:,.0f} {unit}"
+
+
+def percent(share: Interval) -> str:
+    """Write the limits of a share: `1.2 to 1.5 %`; below a ten-thousandth more exactly.
+
+    >>> from idemctl.domain.shares import Interval
+    >>> percent(Interval(0.012, 0.0149)), percent(Interval(0.0, 0.00004))
+    ('1.2 to 1.5 %', '0 to 0.004 %')
+    """
+    low, high = (f"{100 * one:.2g}" for one in (share.low, share.high))
+    return f"{low} to {high} %"

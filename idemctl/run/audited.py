@@ -38,12 +38,19 @@ class Options:
     backlog_after: timedelta = timedelta(hours=24)
     checks: tuple[Check, ...] = CHECKS
     """Those that are made."""
+    sample: int | None = None
+    """How many records of each place are looked at, about; `None` for all."""
     acceptances: tuple[Acceptance, ...] = ()
     """What somebody answers for."""
 
     def asks(self, *sources: Source) -> bool:
         """Tell whether any check that is made finds what it names in one of these."""
         return any(check.source in sources for check in self.checks)
+
+    @property
+    def compares(self) -> bool:
+        """Whether the sides of pairs have to be compared for what is asked."""
+        return self.sample is None and self.asks(Source.TWINS)
 
     @property
     def reads_records(self) -> bool:
@@ -60,6 +67,8 @@ class Audited:
     place: str
     overview: Overview | None
     """`None` where no check that looks at records was asked for."""
+    is_sample: bool = False
+    """Whether only some records were looked at, which stand for all."""
     row_estimate: int | None
     """About how many records there are, where the store knows."""
     last_gc: Mapping[str, Any] | None = None

@@ -112,9 +112,18 @@ class Look:
         if self._asks_for_repeats:
             self._repeats.add(batch.keys, batch.endpoints)
 
-    def scan(self, run: Run) -> WhyStopped:
-        """Read every record."""
-        return self._go_through(self._store.scan(), run, self.see)
+    def scan(self, run: Run, sample: int | None = None) -> WhyStopped:
+        """Read every record; or so many from all over the place, which stand for all."""
+        if sample is None:
+            return self._go_through(self._store.scan(), run, self.see)
+        return self._go_through(self._some(sample), run, self.see)
+
+    def _some(self, sample: int) -> Iterator[Batch]:
+        for batch in self._store.sample():
+            if self.examination.overview.seen_count >= sample:
+                self.examination.is_sample = True
+                return
+            yield batch
 
     def inspect(self, run: Run) -> WhyStopped:
         """Look at the rows that hang on the records, where the layout says what they are."""
@@ -145,6 +154,9 @@ class Look:
     def count_repeats(self) -> None:
         """Look at the keys that several records have."""
         for code in self.examination.makes(Source.REPEATS):
+            if self.examination.is_sample:
+                self.examination.give_up(code, "only some records were looked at")
+                continue
             for key in self._repeats.found():
                 self.examination.add(code, 1, [(key, b"")])
             if self._repeats.why_incomplete is not None:

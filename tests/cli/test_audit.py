@@ -117,8 +117,8 @@ def test_an_item_is_whole_and_a_key_that_is_not_text_comes_exactly(stores: Sandb
     items = stores.audit().document["items"]
     for item in items:
         assert list(item) == [
-            "code", "severity", "store", "side", "pattern", "place", "count", "sample",
-            "evidence", "why", "next", "accepted",
+            "code", "severity", "store", "side", "pattern", "place", "count", "share",
+            "sample", "evidence", "why", "next", "accepted",
         ]  # fmt: skip
         assert item["next"].startswith("idemctl ")
         assert item["evidence"]

@@ -112,3 +112,31 @@ def test_a_baseline_that_is_wrong_is_told_by_its_place(
     assert done.status == 78
     assert f"accepted.yaml:{at}: " in done.err
     assert says in done.err
+
+
+def test_a_sample_gives_shares_and_does_not_compare(faulty: Pairs) -> None:
+    faulty.connection.execute(
+        "UPDATE processed_events SET fingerprint = NULL WHERE status = 'completed'"
+    )
+    [(share,)] = faulty.connection.execute(
+        "SELECT (count(*) FILTER (WHERE status = 'completed'))::float / count(*)"
+        " FROM processed_events"
+    ).fetchall()
+    done = audit(faulty, "--sample", "500")
+    postgres, redis = done.summary["places"]
+    assert (postgres["sampled"], redis["sampled"]) == (True, True)
+    assert 500 <= postgres["seen"] < 1_500
+    [item] = [one for one in done.document["items"] if one["side"] == "postgres"]
+    assert item["share"]["low"] <= share <= item["share"]["high"]
+    unjudged = {one["code"]: one["why"] for one in redis["cannot_judge"]}
+    assert unjudged["missing"] == "a sample of one side says nothing of the other"
+    repeats = {one["code"]: one["why"] for one in postgres["cannot_judge"]}
+    assert repeats["key-on-two-endpoints"] == "only some records were looked at"
+
+
+def test_a_sample_that_holds_all_is_the_whole(faulty: Pairs) -> None:
+    done = audit(faulty, "--sample", "1000000", "--skip", "missing")
+    assert [one["sampled"] for one in done.summary["places"]] == [False, False]
+    assert [(one["code"], one["count"], one["share"]) for one in done.document["items"]] == [
+        ("fingerprint-missing", 3, None)
+    ]

@@ -14,6 +14,7 @@ from idemctl.domain.acceptances import Acceptance
 from idemctl.domain.findings import Finding, Severity, sample_of
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.records import Pattern, Status
+from idemctl.domain.shares import Interval, Sampled
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import ExitStatus, Unreachable
 from idemctl.render.audit import report
@@ -37,7 +38,8 @@ FINDING = Finding(
     next="idemctl hits --store payments",
 )
 OVERVIEW = Overview(
-    seen_count=5000, by_status=dict.fromkeys(Status, 0) | {Status.COMPLETED: 4999, Status.FAILED: 1}
+    sampled=Sampled(batches=5, records=5000, squares=5_000_000),
+    by_status=dict.fromkeys(Status, 0) | {Status.COMPLETED: 4999, Status.FAILED: 1},
 )
 PLACE = Audited(
     target=Target(store="payments", opens=None),  # type: ignore[arg-type]  # Nobody opens it.
@@ -78,6 +80,7 @@ def test_an_item_holds_what_a_finding_is() -> None:
         "pattern": "postgres-unique",
         "place": "postgres t",
         "count": 1234,
+        "share": None,
         "sample": [
             {"key": "k" * 300},
             {"key": "\\x1b[31m", "key_base64": "G1szMW0=", "scope": "acme"},
@@ -161,6 +164,17 @@ def test_a_part_is_never_told_as_the_whole() -> None:
     broken = made(replace(PLACE, findings=[]), failures=(Unreachable("gone"),))
     assert "in the part that was looked at" in broken.headline
     assert broken.errors[0]["message"] == "gone"
+
+
+def test_of_a_sample_shares_are_told_and_what_may_be_where_nothing_was_found() -> None:
+    finding = replace(FINDING, share=Interval(0.24, 0.2557))
+    told = made(replace(PLACE, findings=[finding], is_sample=True))
+    assert told.items[0]["share"] == {"low": 0.24, "high": 0.2557}
+    assert told.sheets[2].rows[0][4] == "1,234 seen: 24 to 26 %"
+    assert told.sheets[0].rows[0][3] == "5,000 sampled"
+    said = "payments (postgres t): sampled; of what was not found there may be 0 to 0.077 %"
+    assert said in told.sheets[2].lines
+    assert made().items[0]["share"] is None
 
 
 def accepted(**more: Any) -> Acceptance:
