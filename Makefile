@@ -48,6 +48,7 @@ bench: install
 	@$(BIN)/python -m benchmarks.gc
 	@$(BIN)/python -m benchmarks.pair
 	@$(BIN)/python -m benchmarks.scan
+	@$(BIN)/python -m benchmarks.codecs
 
 # Write the real help into the marked blocks of the documentation.
 docs: install

@@ -130,6 +130,8 @@ _OPAQUE = {Word.OPAQUE, Word.PICKLE, Word.PHP, Word.JAVA}
 _PRESENCE = {Word.FLAG, *_OPAQUE}
 _APART = {Word.JSON, Word.MSGPACK, Word.TEXT, Word.HASH}
 _NO_ROW: Row = {}
+_BLANK: dict[object, bytes] = {Word.JSON: b"{}", Word.MSGPACK: b"\x80"}
+"""What an empty value stands for."""
 
 
 Value = bytes | dict[str, bytes]
@@ -146,33 +148,57 @@ def is_opaque(codec: Steps) -> bool:
     return codec[0] in _OPAQUE
 
 
-def decoding(codec: Steps) -> Callable[[Value], Row | Flaw]:
-    """Turn a codec into a function from the bytes of a value, or a hash, to its members.
+def decoding(codec: Steps) -> Callable[[Value | Flaw], Row | Flaw]:
+    """Turn a codec into a function from what a key holds to its members.
 
     Where only presence counts there are none, and an array's are its items, by their numbers.
     What is not what the codec writes is `UNREADABLE`; what would become too large, `TOO_LONG`.
     """
     if is_presence(codec):
-        return lambda _value: _NO_ROW
-    may_be_blank = codec[0] is Word.BLANK
-    steps = [_function(step) for step in codec if step is not Word.BLANK]
+        return lambda value: value if isinstance(value, Flaw) else _NO_ROW
+    unwrap, take_apart = unwrapping(codec), _function(codec[-1])
 
-    def decode(value: Any) -> Row | Flaw:
+    def decode(value: Value | Flaw) -> Row | Flaw:
+        whole: Any = value if unwrap is None else unwrap(value)
+        if whole is None or isinstance(whole, Flaw):
+            return _NO_ROW if whole is None else whole
+        try:
+            row = take_apart(whole)
+        except _ERRORS:
+            return Flaw.UNREADABLE
+        if isinstance(row, list):
+            return dict(enumerate(row))
+        return row if isinstance(row, dict) else Flaw.UNREADABLE
+
+    return decode
+
+
+def unwrapping(codec: Steps) -> Callable[[Value | Flaw], Any] | None:
+    """Turn all steps but the last into a function; `None` where there is no other step.
+
+    What comes out is what the last step takes apart, or what is wrong; `None` is no member.
+    """
+    may_be_blank = codec[0] is Word.BLANK
+    blank = _BLANK.get(codec[-1])
+    steps = [_function(step) for step in codec[may_be_blank:-1]]
+    if len(codec) == 1:
+        return None
+
+    def unwrap(value: Any) -> Any:
+        if isinstance(value, Flaw):
+            return value
         if may_be_blank and not value:
-            return _NO_ROW
-        current: Any = value
+            return blank
         try:
             for step in steps:
-                current = step(current)
+                value = step(value)
         except _TooLong:
             return Flaw.TOO_LONG
         except _ERRORS:
             return Flaw.UNREADABLE
-        if isinstance(current, list):
-            return dict(enumerate(current))
-        return current if isinstance(current, dict) else Flaw.UNREADABLE
+        return value
 
-    return decode
+    return unwrap
 
 
 class _TooLong(Exception):
@@ -216,7 +242,8 @@ def _inflated(value: bytes, kind: int) -> bytes:
 _FUNCTIONS: dict[Word, Callable[[Any], Any]] = {
     Word.HASH: lambda fields: fields,
     Word.TEXT: lambda value: {"value": value},
-    Word.JSON: msgspec.json.decode,
+    # A number beyond all is one, as JavaScript and Python read it: it breaks no record.
+    Word.JSON: msgspec.json.Decoder(float_hook=float).decode,
     Word.MSGPACK: msgspec.msgpack.decode,
     Word.GZIP: lambda value: _inflated(value, _GZIP),
     Word.ZLIB: lambda value: _inflated(value, zlib.MAX_WBITS),

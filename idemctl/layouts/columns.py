@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from itertools import repeat
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from idemctl.layouts.conditions import as_text
 from idemctl.layouts.instants import Unit, read_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -31,38 +30,22 @@ if TYPE_CHECKING:
 
 _DIGITS = re.compile(rb"-?\d{1,19}", re.ASCII)
 """How a field of a hash, which has no types, writes a number."""
-
-
-class Members:
-    """What some rows hold in the fields that count, and each row's status."""
-
-    def __init__(
-        self, fields: Sequence[Path], rows: list[tuple[Any, ...]], status: list[int]
-    ) -> None:
-        self._fields = fields
-        self._rows = rows
-        self.status = status
-
-    def __len__(self) -> int:
-        return len(self.status)
-
-    def join(self, others: Members) -> None:
-        """Add more rows."""
-        self._rows += others._rows
-        self.status += others.status
-
-    def columns(self) -> Columns:
-        """Turn the rows around."""
-        values: Iterable[Values] = zip(*self._rows, strict=True) if self._rows else repeat(())
-        return Columns(dict(zip(self._fields, values, strict=False)), self.status)
+_ALL_DIGITS = re.compile(rb"(?:-?\d{1,18}\n)*+", re.ASCII)
+"""The same of a whole column, line by line, where each is small enough for one."""
 
 
 class Columns:
-    """Rows turned around: the values of each field, `None` where one is missing."""
+    """Rows turned around: the values of each field, `None` where one is missing; and statuses."""
 
-    def __init__(self, values: dict[Path, Values], status: list[int]) -> None:
+    def __init__(self, values: dict[Path, list[Any]], status: list[int]) -> None:
         self.values = values
         self.status = status
+
+    def join(self, others: Columns) -> None:
+        """Add more rows."""
+        for field, values in others.values.items():
+            self.values[field] += values
+        self.status += others.status
 
     def __len__(self) -> int:
         return len(self.status)
@@ -85,7 +68,7 @@ def texts(values: Values) -> list[bytes]:
     try:
         return list(map(str.encode, values))  # type: ignore[arg-type] # Else it raises.
     except (TypeError, UnicodeEncodeError):
-        return [as_bytes(value) for value in values]
+        return [value if type(value) is bytes else as_bytes(value) for value in values]
 
 
 def missing(count: int) -> Int64:
@@ -140,6 +123,9 @@ def _plain_instants(values: Values, unit: Unit) -> Int64 | None:
 def _plain_numbers(values: Values) -> Int64 | None:
     """Make a column of integers and nulls; `None` where it holds anything else."""
     kinds = set(map(type, values))
+    if kinds <= {bytes, NoneType}:
+        values = _written_out(values)
+        kinds = set(map(type, values))
     if not kinds <= {int, NoneType}:
         return None
     null_count = 0
@@ -152,6 +138,16 @@ def _plain_numbers(values: Values) -> Int64 | None:
         return None
     # A number that looks like a null must not be taken for one.
     return plain if np.count_nonzero(plain == MISSING) == null_count else None
+
+
+def _written_out(values: Sequence[Any]) -> Values:
+    """Read the integers that the fields of hashes write, where they write nothing else."""
+    lines = b"".join([b"%b\n" % value for value in values if value is not None])
+    # A line break within a value would make two lines of it.
+    is_plain = lines.count(b"\n") + values.count(None) == len(values)
+    if is_plain and _ALL_DIGITS.fullmatch(lines):
+        return [None if value is None else int(value) for value in values]
+    return values
 
 
 def _number(value: object) -> int:

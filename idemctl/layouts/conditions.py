@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, Ta
 
 from idemctl.layouts.paths import Path, taking
 
+_TOO_DEEP = "[...]"
 Row = Mapping[Any, Any]
-Test = Callable[[Row], bool]
+Test = Callable[[Any], bool]
 
 
 class _Node(BaseModel):
@@ -86,42 +87,53 @@ for _model in (AllOf, AnyOf, Not):
     _model.model_rebuild()
 
 
-def fields_of(condition: Condition) -> set[Path]:
-    """Find the fields that a condition looks at."""
+def looks_of(condition: Condition) -> set[tuple[Path, str | None]]:
+    """List what a condition looks at: fields, each with a value or, for presence, `None`."""
     match condition:
-        case Is(field=field) | Missing(field=field):
-            return {field}
+        case Is(field=field, value=value):
+            return {(field, as_text(value))}
+        case Missing(field=field):
+            return {(field, None)}
         case AllOf(all=parts) | AnyOf(any=parts):
-            return set().union(*map(fields_of, parts))
+            return set().union(*map(looks_of, parts))
         case Not(negated=part):
-            return fields_of(part)
+            return looks_of(part)
     return set()
 
 
-def reading(condition: Condition) -> Test:
+def fields_of(condition: Condition) -> set[Path]:
+    """Find the fields that a condition looks at."""
+    return {field for field, _ in looks_of(condition)}
+
+
+def reading(condition: Condition, take: Callable[[Path], Callable[[Any], Any]] = taking) -> Test:
     """Turn a condition into a function of a row.
 
     >>> done = reading(Is.model_validate({"field": "status", "is": "done"}))
     >>> done({"status": "done"}), done({"status": None}), done({})
     (True, False, False)
+
+    Args:
+        condition: what has to hold.
+        take: makes of a path what takes its value out of a row; rows are mappings, mostly.
     """
     match condition:
         case "always":
             return lambda _row: True
         case Is(field=field, value=value):
-            wanted, take = as_text(value), taking(field)
-            return lambda row: as_text(take(row)) == wanted
+            wanted, taken = as_text(value), take(field)
+            return lambda row: as_text(taken(row)) == wanted
         case Missing(field=field, missing=missing):
-            take = taking(field)
-            return lambda row: (take(row) is None) is missing
+            taken = take(field)
+            return lambda row: (taken(row) is None) is missing
         case AllOf(all=parts):
-            tests = [reading(part) for part in parts]
+            tests = [reading(part, take) for part in parts]
             return lambda row: all(test(row) for test in tests)
         case AnyOf(any=parts):
-            tests = [reading(part) for part in parts]
+            tests = [reading(part, take) for part in parts]
             return lambda row: any(test(row) for test in tests)
         case Not(negated=part):
-            test = reading(part)
+            test = reading(part, take)
             return lambda row: not test(row)
 
 
@@ -137,4 +149,8 @@ def as_text(value: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="surrogateescape")
-    return str(value)
+    try:
+        return str(value)
+    except RecursionError:
+        # Nested as deep as a decoder goes: nothing that a layout names is written so.
+        return _TOO_DEEP

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Discriminator, Field, StrictInt, StrictStr, Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _Name = Annotated[StrictStr, Field(min_length=1)]
 _Item = Annotated[StrictInt, Field(ge=0)]
@@ -68,3 +68,39 @@ def taking(path: Path) -> Callable[[Mapping[Any, Any]], Any]:
         return value
 
     return take
+
+
+def heads_of(paths: Iterable[Path]) -> set[str | int]:
+    """List where paths begin."""
+    return {path[0] if isinstance(path, tuple) else path for path in paths}
+
+
+def columns(paths: Iterable[Path], heads: Mapping[str | int, list[Any]]) -> dict[Path, list[Any]]:
+    """Give what each path leads to, row by row: the same that `taking` takes.
+
+    >>> columns(["id", ("response", "code")], {"id": [1, 2], "response": [{"code": 200}, "ok"]})
+    {'id': [1, 2], ('response', 'code'): [200, None]}
+
+    Args:
+        paths: where to.
+        heads: for each beginning of a path, what the rows hold there.
+    """
+    return {
+        path: _led_on(heads[path[0]], path[1:]) if isinstance(path, tuple) else heads[path]
+        for path in paths
+    }
+
+
+def _led_on(values: Sequence[Any], steps: tuple[str | int, ...]) -> list[Any]:
+    for step in steps:
+        if isinstance(step, int):
+            values = [_item(value, step) for value in values]
+        else:
+            values = [value.get(step) if isinstance(value, dict) else None for value in values]
+    return list(values)
+
+
+def _item(value: Any, step: int) -> Any:
+    if isinstance(value, list):
+        return value[step] if step < len(value) else None
+    return value.get(step) if isinstance(value, dict) else None

@@ -10,7 +10,7 @@ import numpy as np
 from idemctl.domain.instants import MISSING
 from idemctl.domain.keys import is_text
 from idemctl.domain.records import Flaw, Status
-from idemctl.layouts.codecs import JSON, decoding
+from idemctl.layouts.codecs import Word, decoding, unwrapping
 from idemctl.layouts.columns import as_bytes, texts
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.rows import RowReader
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.batch import Batch
     from idemctl.layouts.codecs import Value
-    from idemctl.layouts.columns import Columns, Members
+    from idemctl.layouts.columns import Columns
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.paths import Path
@@ -36,17 +36,17 @@ _NO_ROW: Row = {}
 class Decoded:
     """What some values hold, member by member, and what is wrong with some of them."""
 
-    def __init__(self, members: Members, odd: dict[int, Flaw]) -> None:
-        self.members = members
+    def __init__(self, columns: Columns, odd: dict[int, Flaw]) -> None:
+        self.columns = columns
         self.odd = odd
 
     def __len__(self) -> int:
-        return len(self.members)
+        return len(self.columns)
 
     def join(self, others: Decoded) -> None:
         """Add more."""
         self.odd |= {len(self) + at: flaw for at, flaw in others.odd.items()}
-        self.members.join(others.members)
+        self.columns.join(others.columns)
 
 
 class KeyspaceReader:
@@ -55,8 +55,11 @@ class KeyspaceReader:
     def __init__(self, layout: RedisLayout, prefix: bytes) -> None:
         self._layout = layout
         self._rows = RowReader(layout, layout.unit, layout.key_field, layout.scope)
-        self._is_plain = layout.codec == JSON and self._rows.takes_plain and not layout.siblings
-        self._decode = decoding(layout.codec)
+        self._unwrap = unwrapping(layout.codec)
+        self._is_json = (
+            layout.codec[-1] is Word.JSON and self._rows.takes_json and not layout.siblings
+        )
+        self._decode = decoding(layout.codec[-1:])
         self._skip = len(prefix)
         self._pattern = re.compile(layout.key.encode("utf-8"), re.DOTALL)
         self._lock = layout.lock and re.compile(layout.lock.encode("utf-8"), re.DOTALL)
@@ -95,7 +98,7 @@ class KeyspaceReader:
                 record of another key that has the same name is that other one's.
         """
         layout = self._layout
-        columns, odd = decoded.members.columns(), dict(decoded.odd)
+        columns, odd = decoded.columns, dict(decoded.odd)
         endpoints: Sequence[bytes] = [b""] * len(columns)
         locks: list[int] = []
         if asked is not None:
@@ -134,22 +137,28 @@ class KeyspaceReader:
 
         A few hundred at a time cost least: all that was made for them fits into a cache.
         """
-        if self._is_plain:
-            plain = self._rows.plain_members(values)
-            if plain is not None:
-                return Decoded(plain, {})
+        whole = values if self._unwrap is None else list(map(self._unwrap, values))
+        return self._taken_apart(whole, siblings)
+
+    def _taken_apart(
+        self, values: Sequence[Value | Flaw], siblings: Sequence[Row | Flaw] | None
+    ) -> Decoded:
+        if self._is_json:
+            columns = self._rows.json_columns(values)
+            if columns is not None:
+                return Decoded(columns, {})
             half = len(values) // 2
             if half:
                 # None is read otherwise for what lies beside it.
-                first = self.decoded(values[:half])
-                first.join(self.decoded(values[half:]))
+                first = self._taken_apart(values[:half], None)
+                first.join(self._taken_apart(values[half:], None))
                 return first
-        rows = [value if isinstance(value, Flaw) else self._decode(value) for value in values]
+        rows = list(map(self._decode, values))
         if siblings is not None:
             rows = list(map(_with_siblings, rows, siblings))
         odd = {at: row for at, row in enumerate(rows) if isinstance(row, Flaw)}
-        members = self._rows.members([_NO_ROW if isinstance(row, Flaw) else row for row in rows])
-        return Decoded(members, odd)
+        columns = self._rows.columns([_NO_ROW if isinstance(row, Flaw) else row for row in rows])
+        return Decoded(columns, odd)
 
     def _names(
         self, raw_keys: Sequence[bytes], odd: dict[int, Flaw], locks: list[int]

@@ -8,10 +8,11 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from idemctl.domain.records import Status
-from idemctl.layouts.conditions import Condition, as_text, reading
-from idemctl.layouts.rows import status_reading
+from idemctl.layouts.conditions import Condition, as_text, fields_of, reading
+from idemctl.layouts.paths import taking
 from idemctl.layouts.sides import Statuses
-from tests.layouts.table_of_conditions import CASES, STATUSES
+from idemctl.layouts.statuses import StatusReader
+from tests.layouts.table_of_conditions import CASES, DONE, EMPTY, IS_DONE, OTHER, STATUSES
 
 if TYPE_CHECKING:
     from tests.layouts.table_of_conditions import Row
@@ -35,10 +36,51 @@ def test_a_negation_is_always_the_opposite(condition: Any, row: Row, holds: bool
     assert reading(ADAPTER.validate_python({"not": condition}))(row) is not holds
 
 
+def told(statuses: Any, *rows: Row) -> list[Status]:
+    """Tell the statuses of rows, column by column."""
+    known = statuses if isinstance(statuses, str) else Statuses.model_validate(statuses)
+    pairs = [] if isinstance(known, str) else known.conditions()
+    fields = {field for _, condition in pairs for field in fields_of(condition)}
+    columns = {field: list(map(taking(field), rows)) for field in fields}
+    return list(map(Status, StatusReader(known).read(columns, len(rows))))
+
+
 @pytest.mark.parametrize(("statuses", "row", "status"), STATUSES)
 def test_a_status_is_told_as_the_table_says(statuses: Any, row: Row, status: str) -> None:
-    told = statuses if isinstance(statuses, str) else Statuses.model_validate(statuses)
-    assert Status(status_reading(told)(row)) is Status[status]
+    assert told(statuses, row) == [Status[status]]
+    known = statuses if isinstance(statuses, str) else Statuses.model_validate(statuses)
+    assert StatusReader(known).of(row) == Status[status]
+    # None is told otherwise for what stands beside it.
+    assert told(statuses, DONE, OTHER, row, EMPTY, row)[2::2] == [Status[status]] * 2
+
+
+@pytest.mark.parametrize(("condition", "row", "holds"), CASES)
+def test_a_status_holds_where_its_condition_does(condition: Any, row: Row, holds: bool) -> None:
+    statuses = told({"completed": condition}, row, EMPTY, row)
+    assert statuses[::2] == [Status.COMPLETED if holds else Status.MALFORMED] * 2
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, "1", "1.0", "true", b"1", [1], {"1": 1}, 0, None])
+def test_values_that_python_takes_for_equal_are_told_apart(value: object) -> None:
+    statuses = {"completed": {"field": "word", "is": 1}, "failed": {"field": "word", "is": True}}
+    expected = {"1": Status.COMPLETED, "true": Status.FAILED}
+    status = expected.get(str(as_text(value)), Status.MALFORMED)
+    beside: list[Row] = [{"word": one} for one in (1, True, 1.0, "x", None)]
+    assert told(statuses, *beside, {"word": value}, *beside)[5] is status
+    assert told(statuses, {"word": value}) == [status]
+
+
+def test_what_is_nested_as_deep_as_a_decoder_goes_equals_nothing() -> None:
+    deep: object = "done"
+    for _ in range(100_000):
+        deep = [deep]
+    assert told({"completed": IS_DONE}, {"word": deep}, DONE) == [
+        Status.MALFORMED,
+        Status.COMPLETED,
+    ]
+    # The control: Python itself cannot write it out.
+    with pytest.raises(RecursionError):
+        str(deep)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.codecs import decoding, is_presence
 from idemctl.layouts.containers import Container
 from idemctl.layouts.detect.claims import LEAST, Claim
-from idemctl.layouts.rows import status_reading
+from idemctl.layouts.statuses import StatusReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,4 +51,4 @@ def _reads(side: RedisLayout, held: dict[str, bytes]) -> bool:
 
 def _is_read(side: RedisLayout, value: Value) -> bool:
     row = decoding(side.codec)(value)
-    return not isinstance(row, Flaw) and status_reading(side.status)(row) != Status.MALFORMED
+    return not isinstance(row, Flaw) and StatusReader(side.status).of(row) != Status.MALFORMED

@@ -18,7 +18,7 @@ from idemctl.layouts.containers import Container
 from idemctl.layouts.detect.claims import LEAST, Claim
 from idemctl.layouts.detect.containers import claims_on_containers
 from idemctl.layouts.detect.names import explained, known_names
-from idemctl.layouts.rows import status_reading
+from idemctl.layouts.statuses import StatusReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -66,7 +66,7 @@ class _Claimant:
         self._layout, self._side = layout, side
         self._kind = "hash" if side.codec[0] is Word.HASH else "string"
         self._decode = decoding(side.codec)
-        self._status_of = status_reading(side.status)
+        self._status_of = StatusReader(side.status).of
         self._known = known_names(side)
         self._pattern = re.compile(side.key.encode(), re.DOTALL)
         self._besides = [
