@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -129,6 +130,8 @@ class Gathered:
     """Keys, each with its scope."""
     hits: Hits = field(default_factory=Hits)
     """The same count batch by batch, for a share of what was only sampled."""
+    kinds: Counter[int] = field(default_factory=Counter)
+    """How many there are of each kind, where the check tells kinds apart."""
 
     def add(self, count: int, values: Int64 | None, sample: list[tuple[bytes, bytes]]) -> None:
         """Add what was found in one more batch."""
@@ -154,6 +157,8 @@ class Check:
     """Which records are concerned; only of a check whose source is the records."""
     measure: Callable[[Looked], Int64] | None = None
     """A number for each record, whose span over those concerned the evidence tells."""
+    kind: Callable[[Looked], NDArray[np.uint8]] | None = None
+    """What kind of it each record is, where the evidence tells how many there are of each."""
     look: Callable[[Any, Facts], Told | Unseen | None] | None = None
     """What the circumstances tell; only of a check whose source they are. Those are the
     engine's own, and a check of both engines is handed either."""

@@ -89,6 +89,8 @@ class Examination:
             found = self._gathered.setdefault(check.code, Gathered())
             room = MOST_SAMPLED - len(found.sample)
             found.hits.add(len(rows), len(batch))
+            if check.kind is not None:
+                found.kinds.update(check.kind(looked)[rows].tolist())
             found.add(
                 len(rows),
                 None if check.measure is None else check.measure(looked)[rows],

@@ -31,9 +31,13 @@ def _malformed(looked: Looked) -> Mask:
 
 
 def _flaws(found: Gathered, _facts: Facts) -> str:
-    if found.low == found.high and found.low in _FLAWS:
-        return _FLAWS[Flaw(found.low)]
-    return "status, value or name is none that the layout knows"
+    kinds = [(Flaw(kind), count) for kind, count in found.kinds.most_common()]
+    said = [_FLAWS[flaw] for flaw, _ in kinds]
+    if len(kinds) > 1:
+        said = [f"{one} ({count:,})" for one, (_, count) in zip(said, kinds, strict=True)]
+    if Flaw.TOO_LONG in found.kinds:
+        said.append(f"the longest of {found.high:,} bytes")
+    return "; ".join(said)
 
 
 def _of_another_type(looked: Looked) -> Mask:
@@ -62,10 +66,12 @@ MALFORMED_RECORD = Check(
     severity=Severity.ERROR,
     engines=BOTH,
     mask=_malformed,
-    measure=lambda looked: looked.batch.flaw.astype(np.int64),
+    measure=lambda looked: looked.batch.size,
+    kind=lambda looked: looked.batch.flaw,
     evidence=_flaws,
-    what="A record that fits no status of its layout, whose value is not what the layout "
-    "writes, or whose name is another one.\n"
+    what="A record that fits no status of its layout, whose value is not what the layout writes "
+    "or is too long to be read, or whose name is another one.\n"
+    "The evidence says how many there are of each.\n"
     "No other check speaks of such a record.",
     why="Nobody can say whether the work was done, so the application answers retries by "
     "guessing; idemctl leaves such a record alone.",
@@ -76,10 +82,13 @@ WRONG_TYPE = Check(
     severity=Severity.ERROR,
     engines=REDIS,
     mask=_of_another_type,
-    evidence=lambda _found, _facts: "keys that hold a hash, a list or the like: no string",
-    what="A key under the prefix that holds no string.",
-    why="Every GET and SET of the application fails on it: a second version writes another "
-    "layout under the same prefix.",
+    evidence=lambda _found, _facts: (
+        "keys that hold another type than the layout writes: a list, a set, a hash or a string"
+    ),
+    what="A key under the prefix that holds another type than the layout writes: a list, a hash "
+    "where a string is due.",
+    why="Every command of the application fails on it: a second version writes another layout "
+    "under the same prefix.",
     next="idemctl doctor --store {store}",
 )
 FINGERPRINT_MISSING = Check(

@@ -55,7 +55,7 @@ class Flaw(IntEnum):
     UNREADABLE = 2
     """Its value is not what the layout's codec writes."""
     OTHER_TYPE = 3
-    """The key holds a list, a hash: no string."""
+    """The key holds another type than the layout writes: a list, a hash where a string is due."""
     TOO_LONG = 4
     """Its value is longer than any record may be, and was not read."""
     FOREIGN_NAME = 5

@@ -44,8 +44,22 @@ def test_the_evidence_tells_what_is_malformed() -> None:
 
     assert says(Flaw.UNREADABLE) == "the value is not what the layout writes"
     assert says(Flaw.NO_STATUS) == "the status is none that the layout knows"
-    assert says(Flaw.NO_STATUS, Flaw.TOO_LONG) == (
-        "status, value or name is none that the layout knows"
+    assert says(Flaw.NO_STATUS, Flaw.UNREADABLE, Flaw.UNREADABLE) == (
+        "the value is not what the layout writes (2); the status is none that the layout knows (1)"
+    )
+
+
+def test_the_evidence_tells_the_true_size_of_what_is_too_long() -> None:
+    sizes = {Flaw.TOO_LONG: 104_857_600, Flaw.UNREADABLE: 3}
+    rows = [
+        {"status": Status.MALFORMED, "flaw": flaw, "size": size} for flaw, size in sizes.items()
+    ]
+    assert found(REDIS, rows[0])[0].evidence == (
+        "the value is too long for any record; the longest of 104,857,600 bytes"
+    )
+    assert found(REDIS, *rows)[0].evidence == (
+        "the value is too long for any record (1); the value is not what the layout writes (1); "
+        "the longest of 104,857,600 bytes"
     )
 
 
