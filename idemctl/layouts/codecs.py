@@ -134,8 +134,8 @@ _BLANK: dict[object, bytes] = {Word.JSON: b"{}", Word.MSGPACK: b"\x80"}
 """What an empty value stands for."""
 
 
-Value = bytes | dict[str, bytes]
-"""What a key holds: a string, or the fields of a hash that are needed."""
+Value = bytes | Mapping[str, bytes | None]
+"""What a key holds: a string, or the fields of a hash that are needed, `None` where one is not."""
 
 
 def is_presence(codec: Steps) -> bool:

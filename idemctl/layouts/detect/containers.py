@@ -12,7 +12,7 @@ from idemctl.layouts.detect.claims import LEAST, Claim
 from idemctl.layouts.statuses import StatusReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from idemctl.layouts.codecs import Value
     from idemctl.layouts.detect.seen import SeenKey
@@ -42,11 +42,13 @@ def _claim(layout: Layout, one: SeenKey, at: int, sure: float) -> Claim:
     return Claim(layout=layout, prefix=one.name, sureness={at: sure}, named_count=1)
 
 
-def _reads(side: RedisLayout, held: dict[str, bytes]) -> bool:
+def _reads(side: RedisLayout, held: Mapping[str, bytes | None]) -> bool:
     pattern = re.compile(side.key.encode(), re.DOTALL)
     if not all(pattern.fullmatch(name.encode(errors="surrogateescape")) for name in held):
         return False
-    return is_presence(side.codec) or all(_is_read(side, value) for value in held.values())
+    return is_presence(side.codec) or all(
+        value is not None and _is_read(side, value) for value in held.values()
+    )
 
 
 def _is_read(side: RedisLayout, value: Value) -> bool:

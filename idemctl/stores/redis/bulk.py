@@ -17,44 +17,18 @@ from redis import exceptions
 
 from idemctl.errors import IdemctlError, Refused
 from idemctl.stores.redis.connect import connect
+from idemctl.stores.redis.reads import READS
 from idemctl.stores.redis.replies import Replies
 from idemctl.stores.redis.sieve import Sieve
 from idemctl.stores.redis.translation import lost, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import timedelta
     from typing import Self
 
     from idemctl.domain.secrets import Secret
     from idemctl.stores.redis.connect import Wire
-
-READS = frozenset(
-    {
-        b"ACL WHOAMI",
-        b"CLIENT SETNAME",
-        b"CLUSTER INFO",
-        b"DBSIZE",
-        b"GETRANGE",
-        b"HELLO",
-        b"HLEN",
-        b"HMGET",
-        b"HSCAN",
-        b"HSTRLEN",
-        b"INFO",
-        b"MEMORY USAGE",
-        b"PEXPIRETIME",
-        b"PTTL",
-        b"SCAN",
-        b"SCARD",
-        b"SISMEMBER",
-        b"SSCAN",
-        b"STRLEN",
-        b"TIME",
-        b"TYPE",
-    }
-)
-"""All that a lane knows unless it was opened for writing."""
 
 KEY = None
 """Stands in a command for the key."""
@@ -66,6 +40,7 @@ _SLOT = b"$%d\r\n%b\r\n"
 Command = tuple[bytes | None, ...]
 Reply = Any
 """Bytes, a number, `None`, a list; or a `ResponseError`, as a value."""
+_Landed = deque[list[Reply]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +105,8 @@ class Lane:
         self._wire = wire
         self._replies = Replies(wire)
         self._writable = writable
-        self._flying: deque[int] = deque()
-        self._landed: deque[list[Reply]] = deque()
+        self._flying: deque[tuple[int, _Landed]] = deque()
+        self._landed: _Landed = deque()
 
     @classmethod
     def open(
@@ -172,6 +147,9 @@ class Lane:
             Refused: a command is none that reads, and the lane is not open for writing.
             Unreachable: the connection is lost.
         """
+        self._send(bursts, self._landed)
+
+    def _send(self, bursts: Sequence[Packet], landed: _Landed) -> None:
         for burst in bursts:
             for command in burst.commands:
                 self._admit(command)
@@ -181,7 +159,7 @@ class Lane:
             self._wire.send_packed_command([b"".join([burst.packed() for burst in bursts])])
         except exceptions.RedisError as error:
             raise self._translated(error) from None
-        self._flying.extend(burst.reply_count for burst in bursts)
+        self._flying.extend((burst.reply_count, landed) for burst in bursts)
 
     def receive(self) -> list[Reply]:
         """Give the replies to the oldest burst whose replies were not given yet.
@@ -189,14 +167,26 @@ class Lane:
         Raises:
             Unreachable: the connection is lost, or the server loads its data.
         """
-        return self._landed.popleft() if self._landed else self._read()
+        return self._received(self._landed)
 
     def ask(self, burst: Packet) -> list[Reply]:
         """Send a burst and wait for its replies; those of others stay for `receive`."""
-        while self._flying:
-            self._landed.append(self._read())
-        self.send(burst)
-        return self._read()
+        return next(self.ask_all([burst]))
+
+    def ask_all(self, bursts: Sequence[Packet]) -> Iterator[list[Reply]]:
+        """Send bursts in one write, and give the replies to each as they are wanted.
+
+        What is done with the first is done while the server works on the next.
+        """
+        landed: _Landed = deque()
+        self._send(bursts, landed)
+        for _ in bursts:
+            yield self._received(landed)
+
+    def _received(self, landed: _Landed) -> list[Reply]:
+        while not landed:
+            self._read()
+        return landed.popleft()
 
     def tell(self, *words: bytes) -> Reply:
         """Run one command; a reply that is an error is given as a value."""
@@ -244,12 +234,13 @@ class Lane:
             hint="a command of idemctl writes only with --apply",
         )
 
-    def _read(self) -> list[Reply]:
+    def _read(self) -> None:
+        """Read what comes next, for whoever asked for it."""
         if not self._wire.is_connected:
             raise lost(self.place)
-        count = self._flying.popleft()
+        count, landed = self._flying.popleft()
         try:
-            return self._replies.read(count)
+            landed.append(self._replies.read(count))
         except exceptions.RedisError as error:
             self.close()
             raise self._translated(error) from None

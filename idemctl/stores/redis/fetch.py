@@ -7,6 +7,8 @@ comes at first, and the whole of it with few others, if it is not too long for a
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +53,6 @@ class Fetcher:
         self._lane = lane
         self._prefix = prefix
         self._is_parsed = not is_presence(layout.codec)
-        self._longest = LONGEST if self._is_parsed else HEAD
         self._first = beginning(HEAD)
         self.expiry = self._expiry_command()
 
@@ -91,16 +92,28 @@ class Fetcher:
         return again
 
     def second_looks(self, keys: Sequence[bytes]) -> Iterator[Rows]:
-        """Read values up to the limit, few at a time, each with its expiry and true length."""
-        for start in range(0, len(keys), _AGAIN):
-            yield self._second_look(keys[start : start + _AGAIN])
+        """Read values up to the limit, each with its expiry and true length; long ones by few."""
+        short, long = self._by_length(keys)
+        for start in range(0, len(short), CHUNK):
+            yield self._second_look(short[start : start + CHUNK], HEAD, long)
+        for start in range(0, len(long), _AGAIN):
+            yield self._second_look(long[start : start + _AGAIN], LONGEST, [])
 
-    def _second_look(self, keys: Sequence[bytes]) -> Rows:
+    def _by_length(self, keys: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Tell the keys that are empty, or were gone for a moment, from those that are long."""
+        lengths = self._lane.ask(Burst(commands=((b"STRLEN", KEY),), keys=keys)) if keys else []
+        is_short = [type(length) is int and length <= HEAD for length in lengths]
+        return list(compress(keys, is_short)), list(compress(keys, map(not_, is_short)))
+
+    def _second_look(self, keys: Sequence[bytes], most: int, longer: list[bytes]) -> Rows:
+        """Read values of so many bytes at most, or of as many as a record may have.
+
+        Those that have become longer are added to `longer`.
+        """
         lane = self._lane
         rows = Rows()
-        sizes = rows.sizes = list[int]()
         now = self._now(lane.tell(b"TIME")) if self._is_relative else 0
-        commands = (beginning(self._longest), self.expiry, (b"STRLEN", KEY))
+        commands = (beginning(most), self.expiry, (b"STRLEN", KEY))
         replies = lane.ask(Burst(commands=commands, keys=keys))
         for key, value, expiry, length in zip(
             keys, replies[::3], replies[1::3], replies[2::3], strict=True
@@ -109,10 +122,10 @@ class Fetcher:
             if lane.checked(expiry) == GONE:
                 continue
             size = 0 if isinstance(read, Flaw) else lane.checked(length)
-            if self._is_parsed and size > self._longest:
-                read = Flaw.TOO_LONG
-            rows.add([key], [read], [expiry], now)
-            sizes.append(size)
+            if size > most and most < LONGEST:
+                longer.append(key)
+                continue
+            rows.add([key], [Flaw.TOO_LONG if size > LONGEST else read], [expiry], now, [size])
         return rows
 
     def _value(self, reply: Reply) -> bytes | Flaw:
@@ -159,20 +172,26 @@ class Rows:
         values: Sequence[Value | Flaw],
         expiries: Sequence[int],
         now: int,
+        sizes: Sequence[int] | None = None,
     ) -> None:
-        """Add rows, whose expiries count from `now`."""
+        """Add rows, whose expiries count from `now`; without sizes, all values are whole."""
+        if sizes is not None or self.sizes is not None:
+            known = _lengths(self.values) if self.sizes is None else self.sizes
+            self.sizes = [*known, *(_lengths(values) if sizes is None else sizes)]
         self.keys += keys
         self.values += values
         self.expiries += [one if one < 0 else now + one for one in expiries] if now else expiries
 
     def join(self, others: Rows) -> None:
         """Add rows that were looked at again."""
-        self.sizes = (self.sizes or self.lengths()) + (others.sizes or others.lengths())
-        self.keys += others.keys
-        self.values += others.values
-        self.expiries += others.expiries
-        if self.siblings is not None:
-            self.siblings += others.siblings or []
+        self.add(others.keys, others.values, others.expiries, 0, others.sizes)
+        if others.siblings is not None:
+            self.siblings = [*(self.siblings or []), *others.siblings]
+
+    @property
+    def byte_count(self) -> int:
+        """How much the keys hold, as far as it was read."""
+        return sum(_lengths(self.values) if self.sizes is None else self.sizes)
 
     def decode(self, reader: KeyspaceReader) -> Decoded:
         """Take apart the values that were not yet.
@@ -190,7 +209,7 @@ class Rows:
         self, reader: KeyspaceReader, asked: tuple[list[bytes], list[bytes]] | None = None
     ) -> Batch:
         """Read the rows through the layout; see `KeyspaceReader.batch`."""
-        sizes = self.sizes or self.lengths()
+        sizes = _lengths(self.values) if self.sizes is None else self.sizes
         return reader.batch(
             self.keys,
             self.decode(reader),
@@ -199,12 +218,13 @@ class Rows:
             asked=asked,
         )
 
-    def lengths(self) -> list[int]:
-        """Give the bytes that were read of each."""
-        try:
-            return list(map(len, self.values))  # type: ignore[arg-type] # Else it raises.
-        except TypeError:
-            return [0 if isinstance(value, Flaw) else len(value) for value in self.values]
+
+def _lengths(values: Sequence[Value | Flaw]) -> list[int]:
+    """Give the bytes that were read of each."""
+    try:
+        return list(map(len, values))  # type: ignore[arg-type] # Else it raises.
+    except TypeError:
+        return [0 if isinstance(value, Flaw) else len(value) for value in values]
 
 
 def _are_plain(values: Sequence[Reply], expiries: Sequence[Reply]) -> bool:

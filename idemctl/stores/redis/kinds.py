@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from idemctl.layouts.codecs import is_presence
 from idemctl.layouts.containers import Container
 from idemctl.stores.redis.fetch import Fetcher
 from idemctl.stores.redis.hashes import HashFetcher
 from idemctl.stores.redis.members import FieldFetcher, MemberFetcher
 from idemctl.stores.redis.pages import FieldPages, KeyPages, MemberPages
+from idemctl.stores.redis.presence import PresenceFetcher
 from idemctl.stores.redis.siblings import SiblingFetcher
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ def pages_of(lane: Lane, layout: RedisLayout, prefix: bytes) -> Pages:
 def fetcher_of(lane: Lane, layout: RedisLayout, prefix: bytes) -> Fetcher | SiblingFetcher:
     """Make what reads the records of a layout, and their siblings."""
     whole = HashFetcher if layout.hash_fields() else Fetcher
+    if is_presence(layout.codec):
+        whole = PresenceFetcher
     kind = _MEMBERS.get(layout.container, whole)
     records = kind(lane, layout, prefix)
     if not layout.siblings:

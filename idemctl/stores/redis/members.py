@@ -121,6 +121,4 @@ class FieldFetcher(MemberFetcher):
 
 
 def _add(rows: Rows, key: bytes, value: bytes | Flaw, length: int, end: int) -> None:
-    rows.sizes = rows.sizes or []
-    rows.sizes.append(length)
-    rows.add([key], [value], [end], 0)
+    rows.add([key], [value], [end], 0, [length])

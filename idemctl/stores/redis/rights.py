@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from idemctl.domain.keys import escape
+from idemctl.layouts.codecs import is_presence
 from idemctl.layouts.containers import Container
 from idemctl.stores.answers import Right
 from idemctl.stores.redis.siblings import sibling_patterns
@@ -42,6 +43,20 @@ def try_rights(lane: Lane, layout: RedisLayout, *, user: str, prefix: bytes) -> 
     return rights
 
 
+def _readings(layout: RedisLayout, prefix: bytes, under: str) -> Iterator[_Trial]:
+    """Tell what reads one key that is one record."""
+    if layout.hash_fields():
+        yield b"MEMORY", (b"USAGE", prefix), under, _SCANS
+        yield b"HLEN", (prefix,), under, _SCANS
+        yield b"HMGET", (prefix, b""), under, _SCANS
+        yield b"HSTRLEN", (prefix, b""), under, "hashes of many fields"
+    elif is_presence(layout.codec):
+        yield b"STRLEN", (prefix,), under, _SCANS
+    else:
+        yield b"GETRANGE", (prefix, b"0", b"0"), under, _SCANS
+        yield b"STRLEN", (prefix,), under, _LONG
+
+
 def _trials(layout: RedisLayout, prefix: bytes) -> Iterator[_Trial]:
     name = f"~{escape(prefix)}"
     under = f"{name}*"
@@ -60,8 +75,7 @@ def _trials(layout: RedisLayout, prefix: bytes) -> Iterator[_Trial]:
             yield b"PEXPIRETIME", (prefix,), name, _SCANS
         case Container.KEY:
             yield b"SCAN", (b"0", b"COUNT", b"1"), "", _SCANS
-            yield b"GETRANGE", (prefix, b"0", b"0"), under, _SCANS
-            yield b"STRLEN", (prefix,), under, _LONG
+            yield from _readings(layout, prefix, under)
             yield b"PEXPIRETIME", (prefix,), under, _SCANS
     for pattern in sibling_patterns(layout):
         example = pattern.replace("*", "").encode()

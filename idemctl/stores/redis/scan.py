@@ -35,6 +35,8 @@ _ENOUGH = 1000
 """So many records make a batch; fewer do"""
 _MOST_PAGES = 8
 """after so many pages, even none: the caller wants to rest, or to stop."""
+_MOST_BYTES = 16 * 2**20
+"""So much is held at once of what needed a second look, the next few values aside."""
 _REMEMBERED = 32_768
 
 
@@ -63,17 +65,30 @@ class Scanner:
         self._fetcher = fetcher_of(lane, layout, prefix)
 
     def steps(self, shard: Shard) -> Iterator[Step]:
-        """Yield the records of one shard, those that need a second look in steps of their own."""
-        rows, pages = Rows(), 0
+        """Yield the records of one shard, some thousand of them or some megabytes at a time."""
+        rows, pages, held = Rows(), 0, 0
+        again: list[bytes] = []
         for chunk in self._chunks(shard):
-            again = self._fetcher.receive(chunk.keys, rows) if chunk.keys else []
+            again += self._fetcher.receive(chunk.keys, rows) if chunk.keys else []
             rows.decode(self._reader)
-            is_due = len(rows.keys) >= _ENOUGH or chunk.pages >= pages + _MOST_PAGES
-            if is_due or again or chunk.done == 1:
-                yield Step(batch=rows.batch(self._reader), done=chunk.done)
-                rows, pages = Rows(), chunk.pages
+            is_due = (
+                len(rows.keys) + len(again) >= _ENOUGH
+                or chunk.pages >= pages + _MOST_PAGES
+                or chunk.done == 1
+            )
+            if not is_due and len(again) < CHUNK * CHUNKS:
+                continue
             for read in self._fetcher.second_looks(again):
-                yield Step(batch=read.batch(self._reader), done=chunk.done)
+                held += read.byte_count
+                if held > _MOST_BYTES and rows.keys:
+                    yield Step(batch=rows.batch(self._reader), done=chunk.done)
+                    rows, held = Rows(), read.byte_count
+                rows.join(read)
+                rows.decode(self._reader)
+            again = []
+            if is_due:
+                yield Step(batch=rows.batch(self._reader), done=chunk.done)
+                rows, pages, held = Rows(), chunk.pages, 0
 
     def _chunks(self, shard: Shard) -> Iterator[_Chunk]:
         """Walk the pages and ask for values ahead, so that something is always on its way.

@@ -12,7 +12,8 @@ from redis.connection import Connection
 
 import idemctl.stores.redis
 from idemctl.errors import Refused, Unreachable
-from idemctl.stores.redis.bulk import KEY, READS, Burst
+from idemctl.stores.redis.bulk import KEY, Burst
+from idemctl.stores.redis.reads import READS
 from tests.stores.redis.servers import say
 
 if TYPE_CHECKING:

@@ -92,6 +92,39 @@ def test_a_key_pattern_that_leaves_the_prefix_out_is_a_missing_right(
     assert rights["GETRANGE"].grant == "ACL SETUSER bob +getrange ~idem:*"
 
 
+@pytest.mark.parametrize(
+    ("codec", "readings"),
+    [
+        ("flag", ["STRLEN"]),
+        ("java", ["STRLEN"]),
+        ("msgpack", ["GETRANGE", "STRLEN"]),
+        ("hash", ["MEMORY", "HLEN", "HMGET", "HSTRLEN"]),
+    ],
+)
+def test_the_rights_are_those_that_the_codec_takes(
+    client: redis.Redis,
+    through: Callable[..., RedisKeyspace],
+    url: str,
+    codec: str,
+    readings: list[str],
+) -> None:
+    text = '  prefix: "mine:"\n  key: "(?P<key>.+)"\n  status: unknown\n  fence: at\n'
+    text += f"  codec: {codec}\n"
+    if codec == "hash":
+        client.hset("mine:a", mapping={f"more-{number}": "1" for number in range(70)})
+    else:
+        client.set("mine:a", b"\x80")
+    say(client, "ACL", "SETUSER", "bob", "on", ">x", "-@all")
+    rights = through(text, url=as_bob(url)).describe().rights
+    ending = ("PTTL", "PEXPIRETIME", "TIME", "DBSIZE", "INFO", "SCAN")
+    assert [one.name for one in rights if one.name not in ending] == readings
+    for right in rights:
+        say(client, "ACL", "SETUSER", "bob", *right.grant.removeprefix("ACL SETUSER bob ").split())
+    # The control: with these and no other, records are read.
+    (batch,) = through(text, url=as_bob(url)).scan()
+    assert batch.keys == [b"a"]
+
+
 def test_a_replica_says_so(
     keyspace: Callable[..., RedisKeyspace],
     start: Callable[..., str],

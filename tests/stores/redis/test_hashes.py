@@ -148,3 +148,43 @@ def test_many_hashes_are_seen_once_each(
     fences = [int(fence) for batch in work().scan() for fence in batch.fence]
     assert sorted(fences) == list(range(3_000))
     assert MISSING not in fences
+
+
+def test_a_hash_takes_four_commands_and_no_round_trip_of_its_own(
+    client: redis.Redis, work: Callable[[], RedisKeyspace]
+) -> None:
+    pipeline = client.pipeline(transaction=False)
+    for number in range(3_000):
+        pipeline.hset(f"work:{number}", mapping=claim(number))
+    pipeline.execute()
+    client.config_resetstat()
+    batches = list(work().scan())
+    calls = {name: told["calls"] for name, told in client.info("commandstats").items()}
+    expiry = next(name for name in calls if name in {"cmdstat_pexpiretime", "cmdstat_pttl"})
+    weighed = next(name for name in calls if name.startswith("cmdstat_memory"))
+    for name in ("cmdstat_hlen", "cmdstat_hmget", expiry, weighed):
+        assert 3_000 <= calls[name] <= 3_001
+    assert sum(calls.values()) < 4 * 3_000 + 200
+    assert len(batches) < 8
+
+
+@pytest.mark.parametrize("others", [60, 100, 3_000])
+def test_of_many_fields_those_that_are_needed_are_measured(
+    client: redis.Redis, work: Callable[[], RedisKeyspace], others: int
+) -> None:
+    more = {f"other-{number}": "x" * 10 for number in range(others)}
+    client.hset("work:wide", mapping=claim(7) | more)
+    client.hset("work:heavy", mapping=claim(8) | more | {"state": "D" * 5_000_000})
+    before = client.info("stats")["total_net_output_bytes"]
+    records = scanned(work())
+    assert client.info("stats")["total_net_output_bytes"] - before < 100_000
+    assert (records[b"wide"].fence, records[b"wide"].flaw) == (7, Flaw.NONE)
+    assert records[b"heavy"].flaw is Flaw.TOO_LONG
+
+
+def test_a_key_asked_for_twice_at_once_is_found_twice(
+    client: redis.Redis, work: Callable[[], RedisKeyspace]
+) -> None:
+    client.hset("work:a", mapping=claim(7))
+    (found,) = work().look_up([([b"a", b"a"], [b"", b""])])
+    assert found.at.tolist() == [0, 1]

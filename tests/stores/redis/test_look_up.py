@@ -191,7 +191,7 @@ class Counting(Lane):
 
     def send(self, *bursts: Packet) -> None:
         super().send(*bursts)
-        self.most = max(self.most, sum(self._flying))
+        self.most = max(self.most, sum(count for count, _ in self._flying))
 
 
 def test_what_is_on_its_way_is_bounded_however_much_is_asked_for(

@@ -13,7 +13,7 @@ from idemctl.domain.records import Flaw, Status
 from idemctl.domain.secrets import Secret
 from idemctl.errors import Refused, Unsupported
 from idemctl.stores.answers import WHOLE, Shard
-from idemctl.stores.redis import members
+from idemctl.stores.redis import members, scan
 from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.fetch import Rows
 from idemctl.stores.redis.kinds import fetcher_of
@@ -251,6 +251,7 @@ def test_what_is_asked_for_at_once_is_bounded(
     client: redis.Redis, through: Callable[..., RedisKeyspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(members, "_MOST_BYTES", 300_000)
+    monkeypatch.setattr(scan, "_MOST_BYTES", 300_000)
     body = b'{"state": "done", "fence": 9, "body": "%b"}' % (b"x" * 100_000)
     add(client, HASH, *(f"k{number}" for number in range(40)), value=body)
     batches = list(through(HASH).scan())
