@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from idemctl.layouts.naming import Naming
 from idemctl.layouts.rows import RowReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +31,8 @@ Identity = tuple["Sequence[bytes]", "Sequence[bytes]"]
 """Keys and their scopes."""
 
 _NO_ROW: Row = {}
+_ENOUGH = 4 * 2**20
+"""After so many bytes that came out of compressed values, these are taken apart first."""
 
 
 class Decoded:
@@ -137,8 +139,20 @@ class KeyspaceReader:
 
         A few hundred at a time cost least: all that was made for them fits into a cache.
         """
-        whole = values if self._unwrap is None else list(map(self._unwrap, values))
-        return self._taken_apart(whole, siblings)
+        if self._unwrap is None:
+            return self._taken_apart(values, siblings)
+        whole: Decoded | None = None
+        done = 0
+        for some in _unwrapped(values, self._unwrap):
+            end = done + len(some)
+            part = self._taken_apart(some, siblings and siblings[done:end])
+            done = end
+            if whole is None:
+                whole = part
+            else:
+                whole.join(part)
+        assert whole is not None, "nothing is one part too"
+        return whole
 
     def _taken_apart(
         self, values: Sequence[Value | Flaw], siblings: Sequence[Row | Flaw] | None
@@ -233,6 +247,22 @@ def _with_siblings(row: Row | Flaw, siblings: Row | Flaw) -> Row | Flaw:
     if isinstance(row, Flaw) or isinstance(siblings, Flaw):
         return row if isinstance(row, Flaw) else siblings
     return {**row, **siblings}
+
+
+def _unwrapped(
+    values: Sequence[Value | Flaw], unwrap: Callable[[Value | Flaw], Any]
+) -> Iterator[list[Any]]:
+    """Unwrap values; together, as long as not much has come out of them."""
+    some: list[Any] = []
+    room = _ENOUGH
+    for value in values:
+        whole = unwrap(value)
+        some.append(whole)
+        room -= len(whole) if type(whole) is bytes else 0
+        if room < 0:
+            yield some
+            some, room = [], _ENOUGH
+    yield some
 
 
 def _said(columns: Columns, field: Path | None, otherwise: Sequence[bytes]) -> Sequence[bytes]:
