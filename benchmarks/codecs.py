@@ -22,7 +22,8 @@ from benchmarks.records import CASES
 from benchmarks.servers import running
 from idemctl.bootstrap import Workplace
 from idemctl.domain.records import Status
-from idemctl.operations.audit import Options, audit
+from idemctl.operations.audit import audit
+from idemctl.run.audited import Options
 from idemctl.run.collector import collect_rarely
 from idemctl.run.pace import PaceName
 from idemctl.run.run import Run
@@ -124,8 +125,9 @@ def _audit(work: Workplace) -> int:
     )
     (place,) = outcome.places
     assert not outcome.failures, outcome.failures
-    assert not place.by_status[Status.MALFORMED], place.findings
-    return place.seen_count
+    assert place.overview is not None
+    assert not place.overview.by_status[Status.MALFORMED], place.findings
+    return place.overview.seen_count
 
 
 def _script(case: Case, client: redis.Redis) -> int:
