@@ -12,6 +12,7 @@ from idemctl.domain.keys import is_text
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.codecs import Word, decoding, unwrapping
 from idemctl.layouts.columns import as_bytes, texts
+from idemctl.layouts.joins import joined
 from idemctl.layouts.naming import Naming
 from idemctl.layouts.rows import RowReader
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from idemctl.layouts.codecs import Value
     from idemctl.layouts.columns import Columns
     from idemctl.layouts.conditions import Row
+    from idemctl.layouts.joins import Where
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.paths import Path
 
@@ -117,7 +119,7 @@ class KeyspaceReader:
             columns,
             keys=keys,
             scopes=scopes,
-            endpoints=_said(columns, layout.endpoint, endpoints),
+            endpoints=_endpoints(columns, layout.endpoint, endpoints),
             key_expires_at=expiries,
             sizes=sizes,
         )
@@ -241,6 +243,16 @@ class KeyspaceReader:
                 if columns.values[layout.key_field][at] is not None and is_text(raw):
                     odd.setdefault(at, Flaw.MISNAMED)
         return keys, scopes
+
+
+def _endpoints(
+    columns: Columns, where: Where | None, otherwise: Sequence[bytes]
+) -> Sequence[bytes]:
+    """Take the endpoint from the value where it has one, and else from the name."""
+    said = joined(columns, where)
+    if said is None or said is otherwise or all(said):
+        return otherwise if said is None else said
+    return [one or other for one, other in zip(said, otherwise, strict=True)]
 
 
 def _with_siblings(row: Row | Flaw, siblings: Row | Flaw) -> Row | Flaw:

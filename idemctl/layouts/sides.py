@@ -19,6 +19,7 @@ from idemctl.domain.records import Pattern, Status
 from idemctl.layouts.besides import Besides, refuse_what_is_read
 from idemctl.layouts.conditions import Condition, Is, as_text, fields_of
 from idemctl.layouts.instants import At
+from idemctl.layouts.joins import Where, pieces
 from idemctl.layouts.paths import Path
 
 
@@ -96,7 +97,7 @@ class Side(Part):
     """What Postgres and Redis layouts share: where in a row, or in a value, the parts are."""
 
     pattern: LayoutPattern
-    endpoint: Path | None = None
+    endpoint: Where | None = None
     client: Path | None = None
     fingerprint: Path | None = None
     response_status: Path | None = None
@@ -130,9 +131,10 @@ class Side(Part):
 
     def paths(self) -> set[Path]:
         """Find where everything is that a record is read from."""
-        parts = (self.endpoint, self.fingerprint, self.fence, self.epoch, self.response_status)
+        parts = (self.fingerprint, self.fence, self.epoch, self.response_status)
         conditions = self.status.conditions() if isinstance(self.status, Statuses) else []
         return {
+            *pieces(self.endpoint),
             *(part for part in parts if part is not None),
             *(at.field for at in self.instants()),
             *(path for _, condition in conditions for path in fields_of(condition)),

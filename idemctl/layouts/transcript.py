@@ -15,6 +15,7 @@ from idemctl.layouts.codecs import FLAG, JSON, is_opaque
 from idemctl.layouts.conditions import Is
 from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import Unit
+from idemctl.layouts.joins import Joined
 from idemctl.layouts.sides import Statuses, one_field
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def transcript(postgres: PostgresLayout, redis: RedisLayout) -> Transcript:
             f"twins cannot be written from rows: no column keeps {', '.join(lost)}",
             hint="name the columns in the layout, or leave the members out of it",
         )
+    if isinstance(postgres.endpoint, Joined):
+        raise _unwritable("their endpoint lies in several columns")
     single = one_field(redis.status) if isinstance(redis.status, Statuses) else None
     if single is None:
         raise _unwritable("their status is told by more than one value")

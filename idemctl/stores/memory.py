@@ -24,6 +24,7 @@ from idemctl.errors import Locked, Unsupported
 from idemctl.layouts.columns import as_bytes, missing
 from idemctl.layouts.conditions import reading
 from idemctl.layouts.instants import Unit
+from idemctl.layouts.joins import joined
 from idemctl.layouts.rows import RowReader
 from idemctl.stores.answers import WHOLE, Description, Found
 
@@ -237,11 +238,12 @@ class MemoryStore:
 
     def _read(self, rows: list[Row]) -> Batch:
         layout, reader = self._layout, RowReader(self._layout, Unit.MICROSECONDS)
-        batch = reader.read(
-            rows,
+        columns = reader.columns(rows)
+        batch = reader.batch(
+            columns,
             keys=reader.texts(rows, layout.key),
             scopes=reader.texts(rows, layout.scope),
-            endpoints=reader.texts(rows, layout.endpoint),
+            endpoints=joined(columns, layout.endpoint) or [b""] * len(rows),
             key_expires_at=missing(len(rows)),
             sizes=np.array([len(repr(row)) for row in rows], np.int64),
         )

@@ -15,13 +15,13 @@ from idemctl.domain.instants import FOREVER, MISSING, to_micros
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.columns import as_bytes, missing
 from idemctl.layouts.instants import At, Unit
+from idemctl.layouts.model import RedisLayout
 from idemctl.layouts.reading import KeyspaceReader
 from idemctl.layouts.rows import RowReader
 from tests.stores.worlds import CATALOGUE, LAYOUTS
 
 if TYPE_CHECKING:
     from idemctl.domain.batch import Batch
-    from idemctl.layouts.model import RedisLayout
 
 AT = datetime(2026, 1, 1, 12, 0, 0, 1, tzinfo=UTC)
 
@@ -245,3 +245,24 @@ def test_a_record_is_read_the_same_whatever_lies_beside_it(name: str) -> None:
         assert among.record(len(pairs)) == alone.record(0)
         # And so are they.
         assert among.record(0) == read("reference", pairs[0]).record(0)
+
+
+def test_an_endpoint_in_pieces_is_joined_and_missing_where_one_is() -> None:
+    layout = RedisLayout.model_validate(
+        {
+            "pattern": "redis-setnx",
+            "prefix": "p:",
+            "key": "(?P<key>.+)",
+            "codec": "json",
+            "endpoint": {"join": ["method", ["request", "path"]]},
+            "status": {"completed": "always"},
+        }
+    )
+    values = [
+        b'{"method": "POST", "request": {"path": "/v1/charges"}}',
+        b'{"method": "POST"}',
+        b'{"method": "", "request": {"path": "/x"}}',
+    ]
+    names = [b"p:%d" % at for at in range(3)]
+    batch = KeyspaceReader(layout, b"p:").read(names, values, missing(3), sizes=missing(3))
+    assert list(batch.endpoints) == [b"POST /v1/charges", b"", b""]

@@ -16,7 +16,7 @@ from idemctl.domain.records import Status
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.layouts.conditions import AllOf, AnyOf, Is, Missing, Not, as_text
 from idemctl.layouts.sides import Statuses, one_field
-from idemctl.stores.postgres.places import instant, interval, is_before, later, text, value
+from idemctl.stores.postgres.places import instant, interval, is_before, later, text, value, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -212,7 +212,7 @@ class Judgement:
             sql.SQL("WHEN {} THEN {}").format(sql.Literal(endpoint.decode("utf-8")), interval(ttl))
             for endpoint, ttl in self.retention.policy_ttls.items()
         )
-        ttl = sql.SQL("CASE {} {} END").format(text(layout.endpoint), branches)
+        ttl = sql.SQL("CASE {} {} END").format(whole(layout.endpoint), branches)
         return later(instant(layout.counted_from), ttl)
 
     @cached_property

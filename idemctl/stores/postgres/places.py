@@ -13,11 +13,13 @@ from psycopg import sql
 
 from idemctl.domain.instants import LAST_COUNTED, LONG_PAST, to_micros
 from idemctl.layouts.instants import Unit
+from idemctl.layouts.joins import pieces
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from idemctl.layouts.instants import At
+    from idemctl.layouts.joins import Where
     from idemctl.layouts.paths import Path
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -43,6 +45,15 @@ def value(path: Path, *table: str) -> sql.Composable:
 def text(path: Path, *table: str) -> sql.Composable:
     """Write the value as text."""
     return sql.SQL("{}::text").format(value(path, *table))
+
+
+def whole(where: Where, *table: str) -> sql.Composable:
+    """Write a part as text, with a space between its pieces; NULL where one is missing."""
+    texts = [text(path, *table) for path in pieces(where)]
+    if len(texts) == 1:
+        return texts[0]
+    there = [sql.SQL("nullif({}, '')").format(one) for one in texts]
+    return sql.SQL("({})").format(sql.SQL(" || ' ' || ").join(there))
 
 
 def number(path: Path, *table: str) -> sql.Composable:

@@ -16,7 +16,7 @@ from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.layouts.columns import missing
 from idemctl.layouts.rows import flaws
 from idemctl.stores.postgres.conditions import as_sql, status_as_sql
-from idemctl.stores.postgres.places import instant, number, text
+from idemctl.stores.postgres.places import instant, number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.layouts.instants import At
+    from idemctl.layouts.joins import Where
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.paths import Path
     from idemctl.stores.postgres.connect import Connection
@@ -131,10 +132,10 @@ def _bytes(column: str) -> sql.Composable:
     ).format(sql.Identifier(column), _text(column))
 
 
-def _text(path: Path | None) -> sql.Composable:
-    if path is None:
+def _text(where: Where | None) -> sql.Composable:
+    if where is None:
         return sql.SQL("''::bytea")
-    return sql.SQL("coalesce(convert_to({}, 'UTF8'), '')").format(text(path))
+    return sql.SQL("coalesce(convert_to({}, 'UTF8'), '')").format(whole(where))
 
 
 def _number(path: Path | None) -> sql.Composable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,27 @@ def test_no_table_of_a_library_is_refused_for_what_hangs_on_it(place: Any, name:
     hanging = {one.table.removeprefix(f"{schema}.").strip('"') for one in references}
     assert hanging == {one.strip('"') for one in table_of(name).drags}
     assert all(one.drags and one.is_meant for one in references)
+
+
+def test_a_policy_speaks_of_an_endpoint_that_lies_in_two_columns(
+    place: Any, application: Session
+) -> None:
+    store, table = place("brandur")
+    application.execute(f"UPDATE {table} SET created_at = now() - interval '2 hours'")
+    with closing(store):
+        [batch] = list(store.scan())
+        assert set(batch.endpoints) == {b"POST /x"}
+        cutoff = store.clock()
+        for endpoint, expected in ((b"/x", 0), (b"POST /x", 1)):
+            retention = Retention(
+                cutoff=cutoff,
+                has_stored_expiry=False,
+                policy_ttls={endpoint: timedelta(hours=1)},
+            )
+            assert added(store.collect(retention)).deleted == expected
+        application.execute(f"UPDATE {table} SET request_method = ''")
+        [batch] = list(store.scan())
+        assert set(batch.endpoints) == {b""}
 
 
 def test_every_table_that_nobody_has_tried_is_here() -> None:
