@@ -15,9 +15,10 @@ from idemctl.run.fitness import remedy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from idemctl.domain.references import Reference
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Description, Reference
+    from idemctl.stores.answers import Description
     from idemctl.stores.ports import Store
 
 _MOST_SKEW = timedelta(seconds=2)

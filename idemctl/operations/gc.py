@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from idemctl.domain.collection import Chunk
     from idemctl.domain.records import Pattern
+    from idemctl.domain.references import Reference
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Reference, Shard
+    from idemctl.stores.answers import Shard
     from idemctl.stores.ports import Opens, Store
 
 _TROUBLES_TO_GIVE_UP = 20

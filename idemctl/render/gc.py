@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 from idemctl.domain.collection import add_collections
 from idemctl.domain.instants import from_micros
 from idemctl.domain.outcomes import Report, Sheet, WhyStopped
+from idemctl.domain.references import OnDelete
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
-from idemctl.stores.answers import OnDelete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from idemctl.domain.references import Reference
     from idemctl.domain.retention import Tally
     from idemctl.operations.gc import Collected, Outcome
     from idemctl.run.run import Run
-    from idemctl.stores.answers import Reference
 
 _LEFT = "left to Redis"
 _HEADINGS = ("store", "where", "records", "what becomes of them", "why")

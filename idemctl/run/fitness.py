@@ -11,9 +11,10 @@ from idemctl.errors import Denied, Refused, Unreachable
 
 if TYPE_CHECKING:
     from idemctl.domain.incident import Evidence
+    from idemctl.domain.references import Reference
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Description, Reference
+    from idemctl.stores.answers import Description
     from idemctl.stores.ports import Store
 
 

@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.references import OnDelete, Reference
 from idemctl.errors import Denied, ExitStatus, Unreachable
 from idemctl.operations.doctor import Line, doctor
 from idemctl.run.run import Stopped
-from idemctl.stores.answers import OnDelete, Reference, Right
+from idemctl.stores.answers import Right
 from tests.operations.tables import a_run, target
 
 DELETE = Right(name="DELETE on t", granted=False, needed_for="gc --apply", grant="GRANT it;")

@@ -10,6 +10,7 @@ import pytest
 
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.policies import EndpointPolicy, Policies, Previously
+from idemctl.domain.references import OnDelete, Reference
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.errors import (
     ConfigError,
@@ -21,7 +22,7 @@ from idemctl.errors import (
 )
 from idemctl.operations.gc import Options, gc
 from idemctl.run.fitness import remedy
-from idemctl.stores.answers import OnDelete, Reference, Right
+from idemctl.stores.answers import Right
 from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, row, some_rows, target
 
 if TYPE_CHECKING:

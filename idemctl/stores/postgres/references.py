@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from psycopg import sql
 
-from idemctl.stores.answers import OnDelete, Reference
+from idemctl.domain.references import OnDelete, Reference
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 

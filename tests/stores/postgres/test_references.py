@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from idemctl.stores.answers import OnDelete
+from idemctl.domain.references import OnDelete
 from tests.stores.cases import DAY
 from tests.stores.contract import added
 from tests.stores.postgres.tables import open_table, promises
 from tests.stores.worlds import LAYOUTS
 
 if TYPE_CHECKING:
+    from idemctl.domain.references import Reference
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.stores.answers import Reference
     from tests.stores.postgres.tables import Session
 
 ACTIONS = [action.value for action in OnDelete]
