@@ -116,6 +116,8 @@ class Told:
     evidence: str
     count: int = 1
     """Of what the evidence speaks: indexes, keys, sessions."""
+    sample: tuple[tuple[bytes, bytes], ...] = ()
+    """Keys, each with its scope."""
 
 
 @dataclass(slots=True)

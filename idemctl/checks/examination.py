@@ -15,7 +15,7 @@ from idemctl.domain.shares import interval
 from idemctl.domain.sight import blindness, lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from idemctl.checks.check import Check, Facts
     from idemctl.domain.batch import Batch
@@ -128,13 +128,12 @@ class Examination:
         if check.next_alone and not self.facts.is_paired:
             following = check.next_alone
         known = self.facts.known_faults.get(check.code)
-        sample: Sequence[tuple[bytes, bytes]] = ()
         if check.evidence is None:
             told = self._told[check.code]
         else:
             found = self._gathered[check.code]
-            told = Told(evidence=check.evidence(found, self.facts), count=found.count)
-            sample = found.sample
+            evidence = check.evidence(found, self.facts)
+            told = Told(evidence=evidence, count=found.count, sample=found.sample)
         return Finding(
             code=check.code,
             severity=check.severity,
@@ -143,7 +142,7 @@ class Examination:
             pattern=self.facts.pattern,
             place=place,
             count=told.count,
-            sample=tuple(sample_of(key, scope) for key, scope in sample),
+            sample=tuple(sample_of(key, scope) for key, scope in told.sample),
             evidence=told.evidence,
             share=self._share(check),
             why=check.why if known is None else f"{check.why} This is {known}.",

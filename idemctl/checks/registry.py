@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.checks import capacity, flows, keys, promises, shape, tables, twins
+from idemctl.checks import capacity, flows, keys, promises, shape, tables, twins, uniqueness
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Check
@@ -14,6 +14,7 @@ CHECKS: tuple[Check, ...] = (
     *keys.CHECKS,
     *shape.CHECKS,
     *promises.CHECKS,
+    *uniqueness.CHECKS,
     *tables.CHECKS,
     *capacity.CHECKS,
     *twins.CHECKS,

@@ -6,6 +6,11 @@ Each of them may be out of sight: then it says why, and whoever asks cannot judg
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from idemctl.domain.references import Reference
+    from idemctl.domain.shapes import TableShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +22,27 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """Identities that have several rows."""
+
+    count: int
+    row_count: int
+    """The rows that all of them have."""
+    sample: tuple[tuple[bytes, bytes], ...] = ()
+    """Keys, each with its scope."""
+
+
+NOT_REPEATED = Repeated(count=0, row_count=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresCircumstances:
     """Those of a table."""
 
-    is_unlogged: bool
-    """Whether a crash empties it, and no standby has it."""
+    shape: TableShape
+    references: tuple[Reference, ...] = ()
+    """Foreign keys by which other rows hang on those that gc deletes."""
+    repeated: Repeated | Unseen = NOT_REPEATED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

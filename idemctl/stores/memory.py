@@ -19,6 +19,7 @@ from idemctl.domain.collection import Chunk
 from idemctl.domain.incident import Account
 from idemctl.domain.instants import from_micros
 from idemctl.domain.retention import Verdict, judge, tally
+from idemctl.domain.shapes import TableShape
 from idemctl.domain.spread import spread
 from idemctl.errors import Locked, Unsupported
 from idemctl.layouts.columns import as_bytes, missing
@@ -61,7 +62,7 @@ class MemoryStore:
         self.held: set[bytes] = set()
         """Keys of rows that another session holds."""
         self.past = Account()
-        self.surroundings = PostgresCircumstances(is_unlogged=False)
+        self.surroundings = PostgresCircumstances(shape=TableShape(key="key"))
         self._layout = layout
         self._clock = clock
         self._batch_size = batch_size

@@ -1,4 +1,4 @@
-"""What can be wrong with a place, done to a real server; and what is as near to it, and is not.
+"""What can be wrong with a server, done to a real one; and what is as near to it, and is not.
 
 A case for each code that looks at circumstances: `sick` makes it fire, `near` must not.
 """
@@ -6,12 +6,11 @@ A case for each code that looks at circumstances: `sick` makes it fire, `near` m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import psycopg
     import redis
 
 Opened = TypeVar("Opened")
@@ -27,20 +26,10 @@ class Case(Generic[Opened]):
     count: int = 1
     says: str
     """A part of the evidence."""
+    beside: frozenset[str] = frozenset()
+    """Other codes that the same brings about."""
 
 
-def run(*statements: str) -> Callable[[psycopg.Connection[Any]], object]:
-    return lambda connection: [connection.execute(one.encode()) for one in statements]
-
-
-POSTGRES: tuple[Case[psycopg.Connection[Any]], ...] = (
-    Case(
-        code="table-unlogged",
-        sick=run("ALTER TABLE processed_events SET UNLOGGED"),
-        near=run("CREATE UNLOGGED TABLE others (LIKE processed_events)"),
-        says="UNLOGGED",
-    ),
-)
 REDIS: tuple[Case[redis.Redis], ...] = (
     Case(
         code="eviction-enabled",

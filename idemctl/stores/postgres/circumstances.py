@@ -4,18 +4,62 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.domain.circumstances import PostgresCircumstances
-from idemctl.stores.postgres.connect import transaction
+from psycopg import sql
+
+from idemctl.domain.circumstances import NOT_REPEATED, PostgresCircumstances, Repeated, Unseen
+from idemctl.domain.findings import MOST_SAMPLED
+from idemctl.stores.postgres.connect import BatchFailed, transaction
+from idemctl.stores.postgres.leaves import find_child
 from idemctl.stores.postgres.queries import query
+from idemctl.stores.postgres.references import find_references
+from idemctl.stores.postgres.rows import identity
+from idemctl.stores.postgres.shape import read_shape
 
 if TYPE_CHECKING:
+    from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.postgres.connect import Connection
+    from idemctl.stores.postgres.leaves import Table
 
 
-def read_circumstances(connection: Connection, oid: int, place: str) -> PostgresCircumstances:
-    """Ask the catalogue, which hides nothing of a table's shape from anybody."""
-    with transaction(connection, place=place) as cursor:
-        row = cursor.execute(query("persistence"), {"oid": oid}).fetchone()
-    assert row is not None, "an aggregate has a row"
-    (is_unlogged,) = row
-    return PostgresCircumstances(is_unlogged=is_unlogged)
+def read_circumstances(
+    connection: Connection, table: Table, layout: PostgresLayout, place: str
+) -> PostgresCircumstances:
+    """Ask the catalogue, and the rows themselves for what no index excludes."""
+    shape = read_shape(connection, table, layout, place)
+    repeated: Repeated | Unseen = NOT_REPEATED
+    if not shape.keeps_identities_apart:
+        repeated = _repeated(connection, table, layout, place)
+    child = find_child(connection, layout, place)
+    return PostgresCircumstances(
+        shape=shape,
+        references=find_references(connection, table, child, layout, place),
+        repeated=repeated,
+    )
+
+
+def _repeated(
+    connection: Connection, table: Table, layout: PostgresLayout, place: str
+) -> Repeated | Unseen:
+    """Count in one statement, which is exact; beyond its time limit nothing is known."""
+    key, scope, endpoint = identity(layout)
+    statement = query(
+        "repeated_identities",
+        key=key,
+        scope=scope,
+        endpoint=endpoint,
+        table=table.identifier,
+        most=sql.Literal(MOST_SAMPLED),
+    )
+    try:
+        with transaction(connection, place=place) as cursor:
+            rows = cursor.execute(statement).fetchall()
+    except BatchFailed as error:
+        return Unseen(error.message)
+    if not rows:
+        return NOT_REPEATED
+    _, _, count, row_count = rows[0]
+    return Repeated(
+        count=count,
+        row_count=row_count,
+        sample=tuple((bytes(key), bytes(scope)) for key, scope, *_ in rows),
+    )

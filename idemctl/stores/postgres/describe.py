@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from psycopg import sql
-
 from idemctl.stores.answers import Description, Right
 from idemctl.stores.postgres.connect import transaction
-from idemctl.stores.postgres.leaves import find_table
+from idemctl.stores.postgres.leaves import find_child
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.references import find_references
 
@@ -46,12 +44,9 @@ def describe(
     assert row is not None, "a server always has a version"
     number, version, is_replica, user, grantee, _pid = row
     tables = [(name, table.oid, True)]
-    child_oid = None
-    if layout.child is not None:
-        child = layout.child.table
-        quoted = sql.Identifier(*child.split(".")).as_string(connection)
-        child_oid = find_table(connection, quoted, place).oid
-        tables.append((child, child_oid, False))
+    child_oid = find_child(connection, layout, place)
+    if layout.child is not None and child_oid is not None:
+        tables.append((layout.child.table, child_oid, False))
     rights: list[Right] = []
     hidden = []
     for where, oid, is_parent in tables:

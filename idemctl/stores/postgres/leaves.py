@@ -151,6 +151,18 @@ def find_table(connection: Connection, table: str, place: str) -> Table:
     return Table(oid=oid, schema=schema, name=name)
 
 
+def find_child(connection: Connection, layout: PostgresLayout, place: str) -> int | None:
+    """Look up the child table of a layout, whose schema is known; none has no oid.
+
+    Raises:
+        ConfigError: there is no such table, or it is out of this user's sight.
+    """
+    if layout.child is None:
+        return None
+    quoted = sql.Identifier(*layout.child.table.split(".")).as_string(connection)
+    return find_table(connection, quoted, place).oid
+
+
 def refuse_doubtful_instants(
     connection: Connection, oid: int, layout: PostgresLayout, place: str
 ) -> None:

@@ -45,14 +45,73 @@ SELECT n.nspname, c.relname,
                 WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
  ORDER BY n.nspname, c.relname
 
--- persistence --
--- Whether any physical table under a name is UNLOGGED.
+-- shape --
+-- The tables under a name, itself first: their columns, indexes, and what runs for each row that
+-- goes. What only newer servers say of an index or a database is looked up in its row as JSON.
 WITH RECURSIVE family AS (
-    SELECT %(oid)s::oid AS oid
+    SELECT {oid}::oid AS oid
     UNION
     SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+), whole AS (
+    SELECT to_jsonb(d) ->> 'datcollversion' AS recorded, {actual} AS actual
+      FROM pg_database d WHERE d.datname = current_database()
+), columns AS (
+    SELECT a.attrelid, a.attnum, a.attname, coalesce(b.typname, t.typname) AS type,
+           NOT (a.attnotnull OR t.typnotnull) AS is_nullable
+      FROM family f JOIN pg_attribute a ON a.attrelid = f.oid JOIN pg_type t ON t.oid = a.atttypid
+      LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typbasetype <> 0
+     WHERE a.attnum > 0 AND NOT a.attisdropped
 )
-SELECT bool_or(c.relpersistence = 'u') FROM family f JOIN pg_class c ON c.oid = f.oid
+SELECT n.nspname, c.relname, c.relkind = 'p', c.relpersistence = 'u',
+       nullif(greatest(c.reltuples::int8, nullif(pg_stat_get_live_tuples(c.oid), 0)), -1),
+       (SELECT json_object_agg(
+                   a.attname, json_build_object('type', a.type, 'is_nullable', a.is_nullable))
+          FROM columns a WHERE a.attrelid = c.oid),
+       (SELECT json_agg(coalesce(a.attname, ''))
+          FROM pg_partitioned_table p CROSS JOIN unnest(p.partattrs::int2[]) AS number
+          LEFT JOIN columns a ON a.attrelid = c.oid AND a.attnum = number
+         WHERE p.partrelid = c.oid),
+       (SELECT json_agg(g.tgname) FROM pg_trigger g
+         WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A')
+           AND g.tgtype & 9 = 9),
+       (SELECT json_agg(json_build_object(
+                   'name', xc.relname, 'is_unique', x.indisunique,
+                   'is_valid', x.indisvalid AND x.indisready AND x.indislive,
+                   'is_partial', x.indpred IS NOT NULL, 'is_ordered', am.amname = 'btree',
+                   'lets_nulls_repeat',
+                   coalesce(to_jsonb(x) ->> 'indnullsnotdistinct', 'false') = 'false',
+                   'columns',
+                   (SELECT json_agg(json_build_object(
+                               'name', coalesce(a.attname, ''),
+                               'folds',
+                               coalesce(a.type = 'citext' OR NOT l.collisdeterministic, false),
+                               'collation', coalesce(l.collname, ''),
+                               'recorded_version',
+                               CASE l.collprovider WHEN 'd' THEN whole.recorded
+                                    ELSE l.collversion END,
+                               'actual_version',
+                               CASE l.collprovider WHEN 'd' THEN whole.actual
+                                    ELSE pg_collation_actual_version(l.oid) END
+                           ) ORDER BY at)
+                      FROM generate_series(0, x.indnkeyatts - 1) AS at
+                      LEFT JOIN columns a ON a.attrelid = c.oid AND a.attnum = x.indkey[at]
+                      LEFT JOIN pg_collation l ON l.oid = x.indcollation[at])
+               ) ORDER BY xc.relname)
+          FROM pg_index x JOIN pg_class xc ON xc.oid = x.indexrelid
+          JOIN pg_am am ON am.oid = xc.relam
+         WHERE x.indrelid = c.oid)
+  FROM family f CROSS JOIN whole
+  JOIN pg_class c ON c.oid = f.oid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ ORDER BY c.oid <> {oid}, n.nspname, c.relname
+
+-- repeated_identities --
+-- Some of the identities that have several rows, with the number of both.
+SELECT key, scope, count(*) OVER (), (sum(rows) OVER ())::int8
+  FROM (SELECT {key} AS key, {scope} AS scope, {endpoint} AS endpoint, count(*) AS rows
+          FROM {table} AS leaf WHERE {key} IS NOT NULL
+         GROUP BY 1, 2, 3 HAVING count(*) > 1) AS repeated
+ ORDER BY rows DESC, key, scope LIMIT {most}
 
 -- rights --
 -- Which physical tables under a name lack which right, and whether rows of any are hidden:

@@ -46,13 +46,16 @@ _STAYS = 256
 def fields(layout: PostgresLayout) -> sql.Composable:
     """Write what is selected of a row that goes by the name `leaf`; `read` takes it apart."""
     parts = [
-        _bytes(layout.key),
-        _text(layout.scope),
-        _text(layout.endpoint),
+        *identity(layout),
         _text(layout.fingerprint),
         _numbers(layout),
     ]
     return sql.SQL(", ").join(parts)
+
+
+def identity(layout: PostgresLayout) -> tuple[sql.Composable, sql.Composable, sql.Composable]:
+    """Write key, scope and endpoint of a row, as bytes."""
+    return _bytes(layout.key), _text(layout.scope), _text(layout.endpoint)
 
 
 def spelled(connection: Connection, part: sql.Composable) -> sql.SQL:

@@ -172,7 +172,7 @@ class PostgresTable:
 
     def circumstances(self) -> PostgresCircumstances:
         """See `TellsCircumstances.circumstances`."""
-        return read_circumstances(self._connection, self._oid, self._place)
+        return read_circumstances(self._connection, self._found, self._placed_layout, self._place)
 
     def account(self) -> Never:
         """Refuse: see `Accounts.account`.
