@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.checks import capacity, flows, keys, promises, shape, tables, twins, uniqueness
+from idemctl.checks import (
+    capacity,
+    flows,
+    keys,
+    promises,
+    replication,
+    shape,
+    tables,
+    twins,
+    uniqueness,
+    upkeep,
+)
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Check
@@ -16,7 +27,9 @@ CHECKS: tuple[Check, ...] = (
     *promises.CHECKS,
     *uniqueness.CHECKS,
     *tables.CHECKS,
+    *upkeep.CHECKS,
     *capacity.CHECKS,
+    *replication.CHECKS,
     *twins.CHECKS,
 )
 BY_CODE = {check.code: check for check in CHECKS}

@@ -5,8 +5,11 @@ Each of them may be out of sight: then it says why, and whoever asks cannot judg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from idemctl.domain.replication import PostgresReplication
+from idemctl.domain.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from idemctl.domain.references import Reference
@@ -43,6 +46,8 @@ class PostgresCircumstances:
     references: tuple[Reference, ...] = ()
     """Foreign keys by which other rows hang on those that gc deletes."""
     repeated: Repeated | Unseen = NOT_REPEATED
+    upkeep: Upkeep | Unseen = field(default_factory=Upkeep)
+    replication: PostgresReplication | Unseen = field(default_factory=PostgresReplication)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

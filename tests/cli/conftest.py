@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -158,17 +158,25 @@ def large(databases: Databases, large_template: str, place: Place) -> Iterator[D
 
 
 @pytest.fixture
-def pairs(place: Place, dsn: str, redis_url: str) -> Iterator[Pairs]:
+def pairs(
+    place: Place, dsn: str, redis_url: str, admin: psycopg.Connection[Any]
+) -> Iterator[Pairs]:
     """The sandbox's stores, whole and healthy, with everything in place to lose some of it."""
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
         redis.Redis.from_url(redis_url) as client,
     ):
         made = Pairs(
-            place=place, dsn=dsn, redis_url=redis_url, connection=connection, client=client
+            place=place,
+            dsn=dsn,
+            redis_url=redis_url,
+            connection=connection,
+            client=client,
+            admin=admin,
         )
         made.seed()
-        yield made
+        with made.stack:
+            yield made
 
 
 @pytest.fixture

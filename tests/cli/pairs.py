@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+import psycopg
 
 from idemctl.sandbox.configuration import CONFIGURATION
 from idemctl.sandbox.seed import seed
 
 if TYPE_CHECKING:
-    import psycopg
     import redis
 
     from tests.cli.places import Place
@@ -30,6 +32,14 @@ class Pairs:
     redis_url: str
     connection: psycopg.Connection[Any]
     client: redis.Redis
+    admin: psycopg.Connection[Any]
+    """A superuser's, to the maintenance database."""
+    stack: ExitStack = field(default_factory=ExitStack)
+    """What is undone at the end of the test."""
+
+    def session(self) -> psycopg.Connection[Any]:
+        """Open one more, that lasts as long as the test."""
+        return self.stack.enter_context(closing(psycopg.connect(self.dsn)))
 
     def seed(self, records: int = 5_000) -> None:
         seed(dsn=self.dsn, redis_url=self.redis_url, records=records, seed=11, faults=False)

@@ -10,6 +10,7 @@ from idemctl.checks.check import Source
 from idemctl.checks.registry import CHECKS
 from tests.cli.circumstances import REDIS
 from tests.cli.circumstances_postgres import POSTGRES
+from tests.cli.circumstances_upkeep import UPKEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tests.cli.pairs import Pairs
 
 WORDS = ("audit", "--store", "payments", "--pace", "full", "-o", "json")
+ON_SERVERS_OF_THEIR_OWN = {"read-from-standby", "standby-behind", "archiver-failing"}
+"""See test_audit_replication.py."""
 CODES = {check.code for check in CHECKS if check.source is Source.CIRCUMSTANCES}
 
 
@@ -50,10 +53,11 @@ def check_that_it_fires(pairs: Pairs, case: Case[Any]) -> None:
 
 
 def test_every_code_has_a_case_on_a_real_server() -> None:
-    assert sorted([*(one.code for one in POSTGRES), *(one.code for one in REDIS)]) == sorted(CODES)
+    cases = [*(one.code for one in (*POSTGRES, *UPKEEP)), *(one.code for one in REDIS)]
+    assert sorted([*cases, *ON_SERVERS_OF_THEIR_OWN]) == sorted(CODES)
 
 
-@pytest.mark.parametrize("case", POSTGRES, ids=lambda case: case.code)
+@pytest.mark.parametrize("case", [*POSTGRES, *UPKEEP], ids=lambda case: case.code)
 def test_a_sick_table_is_told_from_one_that_is_nearly_so(pairs: Pairs, case: Case[Pairs]) -> None:
     case.near(pairs)
     assert found(pairs) == {}

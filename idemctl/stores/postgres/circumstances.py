@@ -12,8 +12,10 @@ from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.leaves import find_child
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.references import find_references
+from idemctl.stores.postgres.replication import read_replication
 from idemctl.stores.postgres.rows import identity
 from idemctl.stores.postgres.shape import read_shape
+from idemctl.stores.postgres.upkeep import read_upkeep
 
 if TYPE_CHECKING:
     from idemctl.layouts.model import PostgresLayout
@@ -34,6 +36,8 @@ def read_circumstances(
         shape=shape,
         references=find_references(connection, table, child, layout, place),
         repeated=repeated,
+        upkeep=read_upkeep(connection, table.oid, place),
+        replication=read_replication(connection, place),
     )
 
 

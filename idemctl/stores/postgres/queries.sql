@@ -105,6 +105,109 @@ SELECT n.nspname, c.relname, c.relkind = 'p', c.relpersistence = 'u',
   JOIN pg_namespace n ON n.oid = c.relnamespace
  ORDER BY c.oid <> {oid}, n.nspname, c.relname
 
+-- upkeep --
+-- What the tables under a name have of dead rows, and who may still see them. Sessions of other
+-- databases do not count. A column that only newer servers have is looked up as JSON.
+WITH RECURSIVE family AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+), tables AS (
+    SELECT c.oid, n.nspname || '.' || c.relname AS name, greatest(c.reltuples, 0) AS rows,
+           (SELECT json_object_agg(option_name, option_value)
+              FROM pg_options_to_table(c.reloptions)
+             WHERE option_name LIKE 'autovacuum\_vacuum\_%%') AS options,
+           coalesce((SELECT option_value::bool FROM pg_options_to_table(c.reloptions)
+                      WHERE option_name = 'autovacuum_enabled'), true) AS is_automatic
+      FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind <> 'p'
+), holders AS (
+    SELECT 'session ' || a.pid || ' of ' || coalesce(a.usename, '?')
+               || coalesce(' (' || nullif(a.application_name, '') || ')', '')
+               || coalesce(', ' || a.state, '') AS name,
+           extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds,
+           greatest(age(a.backend_xmin), age(a.backend_xid)) AS transactions
+      FROM pg_stat_activity a
+     WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+       AND a.backend_type <> 'autovacuum worker'
+       AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL
+       AND a.pid NOT IN (SELECT v.pid FROM pg_stat_progress_vacuum v)
+    UNION ALL
+    SELECT 'standby ' || coalesce(nullif(a.application_name, ''), a.pid::text), NULL,
+           age(a.backend_xmin)
+      FROM pg_stat_activity a
+     WHERE a.backend_type = 'walsender' AND a.datname IS NULL AND a.backend_xmin IS NOT NULL
+    UNION ALL
+    SELECT 'prepared transaction ' || p.gid || ' of ' || p.owner,
+           extract(epoch FROM clock_timestamp() - p.prepared)::float8, age(p.transaction)
+      FROM pg_prepared_xacts p WHERE p.database = current_database()
+    UNION ALL
+    SELECT 'replication slot ' || s.slot_name,
+           extract(epoch FROM clock_timestamp()
+                              - (to_jsonb(s) ->> 'inactive_since')::timestamptz)::float8,
+           age(s.xmin)
+      FROM pg_replication_slots s WHERE s.xmin IS NOT NULL
+)
+SELECT pg_is_in_recovery(),
+       current_setting('autovacuum')::bool AND current_setting('track_counts')::bool,
+       (SELECT json_object_agg(name, current_setting(name, true))
+          FROM unnest(ARRAY['autovacuum_vacuum_threshold', 'autovacuum_vacuum_scale_factor',
+                            'autovacuum_vacuum_max_threshold']) AS name),
+       (SELECT json_agg(json_build_object(
+                   'name', t.name, 'rows', t.rows, 'options', t.options,
+                   'is_automatic', t.is_automatic,
+                   'live_count', pg_stat_get_live_tuples(t.oid),
+                   'dead_count', pg_stat_get_dead_tuples(t.oid),
+                   'is_running',
+                   EXISTS (SELECT FROM pg_stat_progress_vacuum v WHERE v.relid = t.oid),
+                   'seconds',
+                   extract(epoch FROM clock_timestamp()
+                                      - greatest(pg_stat_get_last_vacuum_time(t.oid),
+                                                 pg_stat_get_last_autovacuum_time(t.oid))),
+                   'table_bytes', pg_table_size(t.oid), 'index_bytes', pg_indexes_size(t.oid)
+               )) FROM tables t),
+       (SELECT json_agg(h) FROM holders h),
+       (SELECT count(*) FROM pg_stat_activity a
+         WHERE a.datname = current_database() AND a.query = '<insufficient privilege>')
+
+-- replication --
+-- What this server follows, who follows it, and what it keeps for those who do.
+WITH here AS (
+    SELECT CASE WHEN pg_is_in_recovery()
+                THEN coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
+                ELSE pg_current_wal_lsn() END AS lsn
+)
+SELECT CASE WHEN pg_is_in_recovery() THEN json_build_object(
+           'is_receiving', EXISTS (SELECT FROM pg_stat_wal_receiver w WHERE w.pid IS NOT NULL),
+           'is_paused', pg_is_wal_replay_paused(),
+           'received', pg_last_wal_receive_lsn(),
+           'seconds', extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())
+       ) END,
+       (SELECT json_agg(json_build_object(
+                   'name', coalesce(nullif(r.application_name, ''), r.pid::text),
+                   'sync_state', r.sync_state,
+                   'behind_bytes', greatest(pg_wal_lsn_diff(here.lsn, r.replay_lsn), 0)::int8,
+                   'seconds', extract(epoch FROM r.replay_lag)))
+          FROM pg_stat_replication r WHERE r.state <> 'backup'),
+       (SELECT count(*) FROM pg_stat_replication r WHERE r.state IS NULL),
+       (SELECT json_agg(json_build_object(
+                   'name', s.slot_name, 'is_active', s.active,
+                   'wal_status', coalesce(s.wal_status, ''),
+                   'retained_bytes',
+                   greatest(coalesce(pg_wal_lsn_diff(here.lsn, s.restart_lsn), 0), 0)::int8))
+          FROM pg_replication_slots s),
+       (SELECT json_build_object(
+                   'failed_count', a.failed_count, 'failed_file', coalesce(a.last_failed_wal, ''),
+                   'is_failing',
+                   coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'),
+                            false),
+                   'seconds', extract(epoch FROM clock_timestamp() - a.last_archived_time))
+          FROM pg_stat_archiver a WHERE current_setting('archive_mode') <> 'off')
+  FROM here
+
+-- replayed --
+SELECT pg_last_wal_replay_lsn() >= %(received)s::text::pg_lsn
+
 -- repeated_identities --
 -- Some of the identities that have several rows, with the number of both.
 SELECT key, scope, count(*) OVER (), (sum(rows) OVER ())::int8

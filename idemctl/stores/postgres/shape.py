@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
@@ -55,6 +56,11 @@ def read_shape(
 def shown(name: str) -> str:
     """Show a name that somebody else chose."""
     return escape(name.encode())
+
+
+def length(seconds: float | None) -> timedelta | None:
+    """Read a length of time."""
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def _all(lists: Iterable[list[str] | None]) -> list[str]:
