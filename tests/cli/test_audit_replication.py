@@ -13,6 +13,7 @@ import pytest
 from psycopg import sql
 
 from idemctl.checks import replication
+from idemctl.errors import ExitStatus
 from idemctl.sandbox.seed import seed
 from idemctl.sandbox.servers import Sandbox
 from tests.cli.circumstances_upkeep import WAL
@@ -80,7 +81,9 @@ def test_a_primary_with_a_standby_that_follows_is_well(followed: Followed, place
     assert found(place, followed.dsn) == {}
 
 
-def test_a_standby_is_audited_as_one(followed: Followed, place: Place) -> None:
+def test_a_standby_is_audited_as_one_and_what_writes_refuses(
+    followed: Followed, place: Place
+) -> None:
     done = audit(place, followed.standby_dsn)
     (item,) = done.document["items"]
     assert (done.status, item["code"], item["severity"]) == (0, "read-from-standby", "info")
@@ -90,6 +93,11 @@ def test_a_standby_is_audited_as_one(followed: Followed, place: Place) -> None:
         OF_ITS_PRIMARY, "this server is a standby, and its primary vacuums"
     )
     assert "standby-behind" not in why
+    refused = place.main("gc", "--apply", "--store", "payments")
+    assert refused.status == ExitStatus.REFUSED, refused.err
+    assert refused.err.startswith(
+        "idemctl gc: postgres public.processed_events: this server is a replica"
+    )
 
 
 def test_an_idle_primary_leaves_no_standby_behind(

@@ -73,7 +73,9 @@ def connect(dsn: Secret, *, place: str, application: str, writable: bool) -> Con
     except psycopg.OperationalError as error:
         raise _refusal(error, place) from None
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    connection.read_only = not writable
+    # A standby refuses to begin a transaction that may write, and would not even say what it is.
+    is_standby = connection.info.parameter_status("in_hot_standby") == "on"
+    connection.read_only = is_standby or not writable
     return connection
 
 
