@@ -17,7 +17,7 @@ from redis import exceptions
 
 from idemctl.errors import IdemctlError, Refused
 from idemctl.stores.redis.connect import connect
-from idemctl.stores.redis.reads import READS
+from idemctl.stores.redis.reads import only_reads
 from idemctl.stores.redis.replies import Replies
 from idemctl.stores.redis.sieve import Sieve
 from idemctl.stores.redis.translation import lost, translated
@@ -223,11 +223,9 @@ class Lane:
         self._wire.disconnect()
 
     def _admit(self, command: Command) -> None:
-        name, *rest = command
-        name = (name or b"").upper()
-        whole = b" ".join([name, *(word.upper() for word in rest[:1] if word is not None)])
-        if self._writable or name in READS or whole in READS:
+        if self._writable or only_reads(command):
             return
+        name = (command[0] or b"").upper()
         raise Refused(
             f"{self.place}: {name.decode('ascii', errors='replace')} is no command that reads, "
             "and this run was not allowed to write",

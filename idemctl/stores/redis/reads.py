@@ -1,6 +1,11 @@
-"""The commands that only read."""
+"""The commands that a lane knows unless it was opened for writing."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from idemctl.stores.redis.bulk import Command
 
 READS = frozenset(
     {
@@ -27,4 +32,21 @@ READS = frozenset(
         b"TYPE",
     }
 )
-"""All that a lane knows unless it was opened for writing."""
+"""By their first word or two; what follows makes no difference."""
+
+_SETTINGS = frozenset(
+    {
+        (b"CONFIG", b"GET", b"APPENDFSYNC"),
+        (b"CONFIG", b"GET", b"MIN-REPLICAS-TO-WRITE"),
+        (b"CONFIG", b"GET", b"SAVE"),
+    }
+)
+"""Whole commands, to the last word: other settings are passwords, and one may ask for several."""
+
+
+def only_reads(command: Command) -> bool:
+    """Tell whether a command is one of them, whatever key it is sent for."""
+    words = tuple(word and word.upper() for word in command)
+    name = words[0] or b""
+    pair = b" ".join(word for word in words[:2] if word is not None)
+    return name in READS or pair in READS or words in _SETTINGS

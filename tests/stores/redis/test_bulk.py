@@ -46,6 +46,10 @@ SOURCES = sorted(Path(idemctl.stores.redis.__file__).parent.glob("*.py"))
         b"FLUSHALL",
         b"CONFIG SET maxmemory 1",
         b"CONFIG GET maxmemory",
+        b"CONFIG GET requirepass",
+        b"CONFIG GET save requirepass",
+        b"CONFIG GET *",
+        b"CONFIG GET",
         b"CLIENT KILL ID 1",
         b"CLIENT",
         b"ACL SETUSER bob",
@@ -77,6 +81,8 @@ def test_one_refused_command_holds_back_what_travels_with_it(
         reading.send(Burst.of(b"TIME"), Burst.of(b"DEL", b"idem:a"))
     with pytest.raises(Refused):
         reading.send(Burst(commands=((b"PTTL", KEY), (b"PERSIST", KEY)), keys=[b"idem:a"]))
+    with pytest.raises(Refused):
+        reading.send(Burst(commands=((b"CONFIG", b"GET", b"save", KEY),), keys=[b"requirepass"]))
     assert client.info("commandstats").get("cmdstat_pttl") is None
     assert reading.tell(b"PTTL", b"idem:a") == -2
 
