@@ -125,3 +125,12 @@ def redis_url(sandbox: Sandbox) -> Iterator[str]:
         client.flushall()
         yield url
         client.flushall()
+
+
+@pytest.fixture
+def durable(redis_url: str) -> Iterator[None]:
+    """Let the Valkey keep what it is told, as one does that nobody hurries."""
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("appendonly", "yes")
+        yield
+        client.config_set("appendonly", "no")

@@ -1,30 +1,108 @@
-"""Servers that run out of room, and what they do then."""
+"""Room: servers that run out of it and what they do then, and records that take much of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.checks.check import REDIS, Check, Source, Told
+from idemctl.checks.check import BOTH, REDIS, Check, Source, Told
 from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import Severity
 
 if TYPE_CHECKING:
-    from idemctl.checks.check import Facts
+    from collections.abc import Callable
+
+    from idemctl.checks.check import Facts, Gathered, Int64, Looked, Mask
     from idemctl.domain.circumstances import RedisCircumstances
 
 _KEEPS_ALL = "noeviction"
+_LOW, _NEARLY_FULL, _FULL = 0.75, 0.9, 0.99
+"""Shares of the limit. The last percent comes and goes with what clients ask for."""
+_BIG = 100_000
+_REFUSALS = {
+    "OOM": "for lack of memory",
+    "MISCONF": "because it could not save",
+    "NOREPLICAS": "for want of replicas",
+    "READONLY": "because it is a replica, or was one",
+}
 
 
 def _evicts(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
-    policy, evicted = server.eviction_policy, server.evicted_count
+    policy = server.eviction_policy
     if isinstance(policy, Unseen):
         return policy
-    if policy == _KEEPS_ALL:
+    return None if policy == _KEEPS_ALL else Told(evidence=f"maxmemory-policy is {policy}")
+
+
+def _evicted(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
+    count = server.evicted_count
+    if isinstance(count, Unseen):
+        return count
+    if not count:
         return None
-    said = f"maxmemory-policy is {policy}"
-    if isinstance(evicted, int) and evicted:
-        return Told(evidence=f"{said}, and {evicted:,} keys were evicted", count=evicted)
+    keys = "1 key was" if count == 1 else f"{count:,} keys were"
+    return Told(evidence=f"{keys} evicted since the server began to count", count=count)
+
+
+def _filled(
+    least: float, below: float
+) -> Callable[[RedisCircumstances, Facts], Told | Unseen | None]:
+    """Look whether the share of memory in use lies in that range, where nothing is evicted."""
+
+    def look(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
+        policy, used, limit = server.eviction_policy, server.memory_used, server.memory_limit
+        for one in (policy, used, limit):
+            if isinstance(one, Unseen):
+                return one
+        assert isinstance(used, int)
+        assert isinstance(limit, int)
+        if policy != _KEEPS_ALL or not limit or not least * limit <= used < below * limit:
+            return None
+        share = used * 100 // limit
+        return Told(evidence=f"{share} % of maxmemory is in use: {used:,} of {limit:,} bytes")
+
+    return look
+
+
+def _unlimited(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
+    limit, used, machine = server.memory_limit, server.memory_used, server.machine_memory
+    if isinstance(limit, Unseen):
+        return limit
+    if limit:
+        return None
+    said = "maxmemory is 0"
+    if isinstance(used, int) and isinstance(machine, int):
+        said += f"; {used:,} bytes are in use, and the machine has {machine:,}"
     return Told(evidence=said)
+
+
+def _refused(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
+    refusals = server.refusals
+    if isinstance(refusals, Unseen):
+        return refusals
+    said = [
+        f"{refusals[word]:,} {why} ({word})"
+        for word, why in _REFUSALS.items()
+        if refusals.get(word)
+    ]
+    if not said:
+        return None
+    return Told(
+        evidence=f"writes refused since the server began to count: {', '.join(said)}",
+        count=sum(refusals.get(word, 0) for word in _REFUSALS),
+    )
+
+
+def _sizes(looked: Looked) -> Int64:
+    return looked.batch.size
+
+
+def _is_big(looked: Looked) -> Mask:
+    mask: Mask = _sizes(looked) > _BIG
+    return mask
+
+
+def _big_evidence(found: Gathered, _facts: Facts) -> str:
+    return f"records of {found.low:,} to {found.high:,} bytes"
 
 
 EVICTION_ENABLED = Check(
@@ -39,5 +117,99 @@ EVICTION_ENABLED = Check(
     "carried out again.",
     next="idemctl doctor --store {store}",
 )
+KEYS_EVICTED = Check(
+    code="keys-evicted",
+    severity=Severity.CRITICAL,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_evicted,
+    what="Keys that were evicted, of any database, since the server started or its counters were "
+    "reset; whatever maxmemory-policy is now.",
+    why="Records that were still promised may be among them, and their retries are carried out "
+    "again.",
+    next="idemctl diagnose --store {store}",
+    next_alone="idemctl doctor --store {store}",
+)
+MEMORY_FULL = Check(
+    code="memory-full",
+    severity=Severity.CRITICAL,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_filled(_FULL, float("inf")),
+    what="A server that evicts nothing, and has 99 % of its maxmemory in use.\n"
+    "One that evicts is always full sooner or later; see `eviction-enabled`.",
+    why="The server refuses every write: no request can claim its key, and no work that was done "
+    "can be recorded.",
+    next="idemctl doctor --store {store}",
+)
+MEMORY_NEARLY_FULL = Check(
+    code="memory-nearly-full",
+    severity=Severity.ERROR,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_filled(_NEARLY_FULL, _FULL),
+    what="The same at 90 % and more.",
+    why="When it is full the server refuses every write, and what Redis keeps for other purposes "
+    "fills it as well.",
+    next="idemctl doctor --store {store}",
+)
+MEMORY_RUNNING_LOW = Check(
+    code="memory-running-low",
+    severity=Severity.WARNING,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_filled(_LOW, _NEARLY_FULL),
+    what="The same at 75 % and more.",
+    why="A storm of new keys, or a longer ttl, fills the rest; then the server refuses every "
+    "write.",
+    next="idemctl doctor --store {store}",
+)
+MEMORY_UNLIMITED = Check(
+    code="memory-unlimited",
+    severity=Severity.INFO,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_unlimited,
+    what="A maxmemory of 0.",
+    why="Nothing is refused until the machine has no memory left, and then the whole server is "
+    "killed.",
+    next="idemctl doctor --store {store}",
+)
+WRITES_REFUSED = Check(
+    code="writes-refused",
+    severity=Severity.ERROR,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_refused,
+    what="Writes of anybody that the server refused since it started or its counters were reset: "
+    "for lack of memory, because it could not save, for want of replicas, or as a replica.\n"
+    "A server that evicts refuses for lack of memory, too, where nothing is left to evict.",
+    why="A key that could not be claimed stopped its request or left it unprotected, and work that "
+    "could not be recorded is done again.",
+    next="idemctl diagnose --store {store}",
+    next_alone="idemctl doctor --store {store}",
+)
+BIG_VALUE = Check(
+    code="big-value",
+    severity=Severity.WARNING,
+    engines=BOTH,
+    mask=_is_big,
+    measure=_sizes,
+    evidence=_big_evidence,
+    what="A record of more than 100,000 bytes: the value in Redis; in Postgres the row "
+    "as it is stored, packed.",
+    why="Stored responses of that size are most of what fills the store, and each replay carries "
+    "one through it.",
+    next="idemctl store show --store {store}",
+)
 
-CHECKS = (EVICTION_ENABLED,)
+CHECKS = (
+    EVICTION_ENABLED,
+    KEYS_EVICTED,
+    MEMORY_FULL,
+    MEMORY_NEARLY_FULL,
+    MEMORY_RUNNING_LOW,
+    MEMORY_UNLIMITED,
+    WRITES_REFUSED,
+    BIG_VALUE,
+)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from idemctl.checks import (
     capacity,
+    durability,
     flows,
     keys,
     promises,
     replication,
     shape,
+    standbys,
     tables,
     twins,
     uniqueness,
@@ -29,6 +31,8 @@ CHECKS: tuple[Check, ...] = (
     *tables.CHECKS,
     *upkeep.CHECKS,
     *capacity.CHECKS,
+    *durability.CHECKS,
+    *standbys.CHECKS,
     *replication.CHECKS,
     *twins.CHECKS,
 )

@@ -82,7 +82,7 @@ class TableShape:
 
     key: str
     scope: str | None = None
-    endpoint: str | None = None
+    endpoint: tuple[str, ...] = ()
     """Some libraries take the same key at another endpoint for another request."""
     expires_by: str | None = None
     """The column by which records expire; None where that lies inside of another one."""
@@ -102,7 +102,7 @@ class TableShape:
     @property
     def identity(self) -> frozenset[str]:
         """The columns that together say which request a record is of."""
-        return frozenset({self.key, self.scope or self.key, self.endpoint or self.key})
+        return frozenset({self.key, self.scope or self.key, *self.endpoint})
 
     @property
     def keeps_equals_together(self) -> bool | None:

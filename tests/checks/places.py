@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from idemctl.checks.check import Facts
+from idemctl.checks.check import Facts, Source
 from idemctl.checks.examination import Examination
 from idemctl.checks.registry import BY_CODE
 from idemctl.domain.instants import to_micros
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from idemctl.checks.check import Check
+    from idemctl.domain.circumstances import Circumstances
     from idemctl.domain.findings import Finding
 
 HOUR = 3600
@@ -62,3 +63,12 @@ def found(facts: Facts, *rows: Mapping[str, Any], check: Check | None = None) ->
 
 def codes(facts: Facts, *rows: Mapping[str, Any]) -> list[str]:
     return [finding.code for finding in found(facts, *rows)]
+
+
+def told(facts: Facts, circumstances: Circumstances) -> dict[str, str]:
+    """What circumstances tell, by code: the evidence, or `cannot judge: ` and why."""
+    checks = [check for check in BY_CODE.values() if check.source is Source.CIRCUMSTANCES]
+    made = Examination(facts, checks)
+    made.consider(circumstances)
+    found = {one.code: one.evidence for one in made.findings("payments", "here")}
+    return found | {one.code: f"cannot judge: {one.why}" for one in made.cannot_judge}

@@ -25,7 +25,7 @@ SECTIONS = {
 }
 COMMANDS = {
     "diagnose", "doctor", "gc", "hits", "policy check", "reconcile",
-    "runbook show store-data-loss",
+    "runbook show store-data-loss", "store show",
 }  # fmt: skip
 
 

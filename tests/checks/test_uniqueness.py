@@ -70,7 +70,7 @@ def test_any_other_index_does_not(other: Index) -> None:
 
 def test_a_library_may_take_the_same_key_at_another_endpoint_for_another_request() -> None:
     wide = part(unique("scope", "key", "endpoint"), EXPIRY)
-    assert told(shaped(wide, endpoint="endpoint")) == {}
+    assert told(shaped(wide, endpoint=("endpoint",))) == {}
     assert list(told(shaped(wide))) == ["identity-not-unique"]
 
 

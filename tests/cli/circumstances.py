@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import redis
-
 Opened = TypeVar("Opened")
 
 
@@ -26,15 +24,7 @@ class Case(Generic[Opened]):
     count: int = 1
     says: str
     """A part of the evidence."""
+    options: tuple[str, ...] = ()
+    """Of the server, where it has to be one of its own kind."""
     beside: frozenset[str] = frozenset()
     """Other codes that the same brings about."""
-
-
-REDIS: tuple[Case[redis.Redis], ...] = (
-    Case(
-        code="eviction-enabled",
-        sick=lambda client: client.config_set("maxmemory-policy", "volatile-ttl"),
-        near=lambda client: client.config_set("maxmemory-samples", "7"),
-        says="maxmemory-policy is volatile-ttl",
-    ),
-)

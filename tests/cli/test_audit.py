@@ -37,6 +37,9 @@ class Sandboxed:
         return self.place.main("audit", *FULL, *words)
 
 
+pytestmark = pytest.mark.usefixtures("durable")
+
+
 @pytest.fixture
 def stores(place: Place, dsn: str, redis_url: str) -> Sandboxed:
     return Sandboxed(place, dsn, redis_url)

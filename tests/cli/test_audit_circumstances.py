@@ -8,22 +8,21 @@ import pytest
 
 from idemctl.checks.check import Source
 from idemctl.checks.registry import CHECKS
-from tests.cli.circumstances import REDIS
 from tests.cli.circumstances_postgres import POSTGRES
+from tests.cli.circumstances_redis import REDIS
 from tests.cli.circumstances_upkeep import UPKEEP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import redis
-
     from tests.cli.circumstances import Case
     from tests.cli.pairs import Pairs
 
 WORDS = ("audit", "--store", "payments", "--pace", "full", "-o", "json")
 ON_SERVERS_OF_THEIR_OWN = {"read-from-standby", "standby-behind", "archiver-failing"}
-"""See test_audit_replication.py."""
+"""See test_audit_standbys.py."""
 CODES = {check.code for check in CHECKS if check.source is Source.CIRCUMSTANCES}
+
+
+pytestmark = pytest.mark.usefixtures("durable")
 
 
 def found(pairs: Pairs) -> dict[str, dict[str, Any]]:
@@ -31,17 +30,6 @@ def found(pairs: Pairs) -> dict[str, dict[str, Any]]:
     done = pairs.place.main(*WORDS)
     assert done.document["errors"] == []
     return {item["code"]: item for item in done.document["items"] if item["code"] in CODES}
-
-
-@pytest.fixture
-def configured(pairs: Pairs) -> Iterator[Pairs]:
-    """A pair whose Redis gets its configuration back."""
-    before: Any = pairs.client.config_get("*")
-    yield pairs
-    after: Any = pairs.client.config_get("*")
-    for name, value in before.items():
-        if after[name] != value:
-            pairs.client.config_set(name, value)
 
 
 def check_that_it_fires(pairs: Pairs, case: Case[Any]) -> None:
@@ -63,13 +51,3 @@ def test_a_sick_table_is_told_from_one_that_is_nearly_so(pairs: Pairs, case: Cas
     assert found(pairs) == {}
     case.sick(pairs)
     check_that_it_fires(pairs, case)
-
-
-@pytest.mark.parametrize("case", REDIS, ids=lambda case: case.code)
-def test_a_sick_server_is_told_from_one_that_is_nearly_so(
-    configured: Pairs, case: Case[redis.Redis]
-) -> None:
-    case.near(configured.client)
-    assert found(configured) == {}
-    case.sick(configured.client)
-    check_that_it_fires(configured, case)

@@ -17,6 +17,7 @@ NAMES = {
     "camel-redis-set": "processor",
     "spring-metadata": "MetaData",
 }
+pytestmark = pytest.mark.usefixtures("durable")
 EACH = pytest.mark.parametrize("layout", NAMES)
 
 

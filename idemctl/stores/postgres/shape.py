@@ -9,6 +9,7 @@ from psycopg import sql
 
 from idemctl.domain.keys import escape
 from idemctl.domain.shapes import Column, Index, IndexColumn, PhysicalTable, TableShape
+from idemctl.layouts.joins import pieces
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 
@@ -37,7 +38,7 @@ def read_shape(
     return TableShape(
         key=layout.key,
         scope=layout.scope,
-        endpoint=layout.endpoint if isinstance(layout.endpoint, str) else None,
+        endpoint=tuple(path for path in pieces(layout.endpoint) if isinstance(path, str)),
         expires_by=path if isinstance(path, str) else None,
         zones={
             at.field: at.zone

@@ -124,7 +124,7 @@ class Lane:
             url: where to.
             place: what errors call this store.
             application: shown to administrators in `CLIENT LIST`.
-            writable: without it every command outside `READS` is refused here.
+            writable: without it every command that does more than read is refused here.
             patience: how long it waits for a reply, where that matters.
 
         Raises:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from idemctl.checks import replication
+from idemctl.checks import standbys
 from idemctl.errors import ExitStatus
 from idemctl.sandbox.seed import seed
 from idemctl.sandbox.servers import Sandbox
@@ -103,7 +103,7 @@ def test_a_standby_is_audited_as_one_and_what_writes_refuses(
 def test_an_idle_primary_leaves_no_standby_behind(
     followed: Followed, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replication, "BEHIND_FOR", timedelta(0))
+    monkeypatch.setattr(standbys, "BEHIND_FOR", timedelta(0))
     assert list(found(place, followed.standby_dsn)) == ["read-from-standby"]
 
 
@@ -122,7 +122,7 @@ def test_a_standby_that_stands_still_is_seen_from_both_ends(
         assert "MiB" in said
         near = found(place, followed.standby_dsn)
         assert list(near) == ["read-from-standby"]  # A second is no lag.
-        monkeypatch.setattr(replication, "BEHIND_FOR", timedelta(0))
+        monkeypatch.setattr(standbys, "BEHIND_FOR", timedelta(0))
         late = found(place, followed.standby_dsn)
         assert late["standby-behind"].endswith("old, and replay is paused")
         assert late["read-from-standby"].endswith("shows less than it received")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from idemctl.checks.replication import BEHIND_BYTES, BEHIND_FOR
+from idemctl.checks.standbys import BEHIND_BYTES, BEHIND_FOR
 from idemctl.domain.circumstances import Unseen
 from idemctl.domain.replication import Archiver, PostgresReplication, Recovery, Slot, Standby
 from tests.checks.tables import CALM, told, unjudged
