@@ -21,15 +21,18 @@ MARGIN = timedelta(minutes=5)
 
 
 def _bound(looked: Looked) -> Int64:
-    """Give until when work may be in progress."""
+    """Give until when work may be in progress: a clock that still runs tells of an owner."""
     batch = looked.batch
-    return np.where(batch.lease_until == MISSING, batch.due_at, batch.lease_until)
+    # What is missing is earlier than everything.
+    return np.maximum(batch.lease_until, batch.due_at)
 
 
 def _overdue(looked: Looked) -> Mask:
-    bound = _bound(looked)
-    late = bound < looked.now - micros_of(MARGIN)
-    mask: Mask = looked.claimed & (bound != MISSING) & late
+    bound, began, margin = _bound(looked), looked.batch.counted_from, micros_of(MARGIN)
+    late = (bound != MISSING) & (bound < looked.now - margin)
+    # Who begins anew may keep what is left of an earlier lease.
+    just_begun = (began >= looked.now - margin) & (began <= looked.now + margin)
+    mask: Mask = looked.claimed & late & ~just_begun
     return mask
 
 
@@ -48,9 +51,10 @@ STUCK_IN_PROGRESS = Check(
     mask=_overdue,
     measure=_late_for,
     evidence=lambda found, _: f"in progress, and the lease has been over for {between(found)}",
-    what="In progress, and the lease ended more than five minutes ago; owners end late now and "
-    "then.\n"
-    "Where the layout has no lease, its deadline (`due:`) counts instead.",
+    what="In progress, and every clock of the record stands still: its lease and its deadline "
+    "(`due:`, as a heartbeat and what may lie between two) ended more than five minutes ago, and "
+    "it did not begin since; owners end late now and then.\n"
+    "One of both is enough where the layout has no more.",
     why="The owner is gone, and every retry is told that the work is still running; whether it "
     "was done only evidence can say.",
     next="idemctl diagnose --store {store}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from idemctl.checks.flows import MARGIN
-from idemctl.domain.instants import FOREVER
+from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Status
 from idemctl.domain.sight import Sight
 from tests.checks.places import DAY, HOUR, OUTBOX, POSTGRES, REDIS, WORKFLOW, codes, examined, found
@@ -66,6 +66,38 @@ def test_without_leases_the_deadline_counts() -> None:
     assert codes(facts, claimed(due_at=at(-HOUR))) == ["stuck-in-progress"]
     assert codes(facts, claimed(due_at=at(-EDGE))) == []
     assert codes(facts, claimed()) == []
+
+
+LATE = -EDGE - 1
+
+
+@pytest.mark.parametrize("facts", [POSTGRES, REDIS])
+@pytest.mark.parametrize(
+    ("lease", "due", "began", "is_stuck"),
+    [
+        (LATE, LATE, LATE, True),
+        (-9 * HOUR, LATE, -9 * HOUR, True),
+        # A heartbeat that moved means alive, whatever the other clock says.
+        (LATE, -EDGE, LATE, False),
+        (-EDGE, LATE, LATE, False),
+        (-9 * HOUR, HOUR, -9 * HOUR, False),
+        (-DAY, -DAY, -EDGE, False),
+        (-DAY, -DAY, 1, False),
+        # Ahead of all clocks is no sign of life.
+        (-DAY, -DAY, DAY, True),
+    ],
+)
+def test_stuck_takes_all_clocks_to_stand_still(
+    facts: Facts, lease: float, due: float, began: float, is_stuck: bool
+) -> None:
+    row = claimed(lease_until=at(lease), due_at=at(due), counted_from=at(began))
+    assert codes(facts, row) == (["stuck-in-progress"] if is_stuck else [])
+
+
+def test_a_clock_that_is_missing_says_nothing() -> None:
+    late = claimed(counted_from=MISSING)
+    assert codes(POSTGRES, late | {"lease_until": at(LATE)}) == ["stuck-in-progress"]
+    assert codes(POSTGRES, late | {"lease_until": at(LATE), "due_at": FOREVER}) == []
 
 
 @pytest.mark.parametrize(
