@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from idemctl.checks.check import (
+    BY_KEY,
     EVERY_PATTERN,
     POSTGRES,
     REDIS,
@@ -64,6 +65,12 @@ def _written(looked: Looked) -> Int64:
     written = looked.batch.written_at
     known = (written != MISSING) & (written < LAST_COUNTED)
     return np.where(known, written, looked.now)
+
+
+def _endless(looked: Looked) -> Mask:
+    mask: Mask = looked.readable & (looked.batch.key_expires_at == MISSING)
+    # Where patterns have claims, those have a check of their own.
+    return mask & ~looked.claimed if looked.facts.pattern in BY_KEY else mask
 
 
 def _until(looked: Looked, written: Int64) -> Int64:
@@ -157,9 +164,9 @@ RECORD_WITHOUT_TTL = Check(
     severity=Severity.WARNING,
     engines=REDIS,
     needs=((Sight.KEY_TTL,),),
-    mask=lambda looked: looked.readable & (looked.batch.key_expires_at == MISSING),
+    mask=_endless,
     evidence=lambda _found, _facts: "keys that never expire",
-    what="A key without TTL.",
+    what="A key without TTL.\nOf work in progress that is a `claim-without-ttl`.",
     why="Redis keeps them until its memory is full, and then evicts keys that are still needed; "
     "until then every retry gets an answer that nobody promised.",
     next="idemctl reconcile --store {store}",

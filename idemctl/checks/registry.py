@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from idemctl.checks import (
     capacity,
+    claims,
     durability,
     flows,
     keys,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 CHECKS: tuple[Check, ...] = (
     *flows.CHECKS,
+    *claims.CHECKS,
     *keys.CHECKS,
     *shape.CHECKS,
     *promises.CHECKS,

@@ -45,6 +45,9 @@ def _seen(side: Side) -> Iterator[Sight]:
         yield Sight.FINGERPRINT
     if isinstance(side, RedisLayout):
         yield Sight.KEY_TTL
+        if side.lock is not None:
+            # A lock is work in progress. How long its owner may take, only its TTL says.
+            yield Sight.STATUS
         parts = re.compile(side.key).groupindex
         yield from (one for one in (Sight.SCOPE, Sight.ENDPOINT) if one.value in parts)
     if isinstance(side, PostgresLayout) and side.child is not None:

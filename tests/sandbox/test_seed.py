@@ -152,6 +152,16 @@ def contradicting(world: World, *, status_differs: bool) -> Keys:
     return found
 
 
+def claimed_messages(world: World, *, is_endless: bool) -> Keys:
+    return {
+        name.removeprefix(b"path:")
+        for name, key in world.under(b"path:").items()
+        if key.value is not None
+        and json.loads(key.value)["status"] == "in_progress"
+        and (key.ttl_ms == -1) is is_endless
+    }
+
+
 QUERIES: dict[tuple[str, str], Callable[[World], Keys]] = {
     ("stuck-in-progress", "postgres"): lambda world: world.payments(
         "status = 'in_progress' AND lease_until < now() - interval '2 days'"
@@ -179,8 +189,10 @@ QUERIES: dict[tuple[str, str], Callable[[World], Keys]] = {
         "octet_length(idempotency_key) > 255"
     ),
     ("record-without-ttl", "redis"): lambda world: bare(
-        {name for name, key in world.redis.items() if key.ttl_ms == -1}
+        {name for name, key in world.under(b"idem:").items() if key.ttl_ms == -1}
     ),
+    ("claim-without-ttl", "redis"): lambda world: claimed_messages(world, is_endless=True),
+    ("in-progress-ttl-too-long", "redis"): lambda world: claimed_messages(world, is_endless=False),
     ("ttl-beyond-policy", "redis"): lambda world: bare(
         by_ttl(world, b"idem:", lambda days: 7 < days < 365)
     ),
@@ -381,7 +393,7 @@ def test_each_fault_is_found_by_its_own_query_and_by_no_other(
 def test_every_planted_fault_has_a_query(faulty: World) -> None:
     planted = sorted((one.code, one.side) for one in faulty.manifest.faults)
     assert planted == sorted(QUERIES)
-    assert len(faulty.manifest.faults) == len(QUERIES) == 25
+    assert len(faulty.manifest.faults) == len(QUERIES) == 27
 
 
 def test_planted_keys_belong_to_one_fault_each(faulty: World) -> None:

@@ -78,7 +78,7 @@ def test_columns_indexes_and_partitions_are_told(
         f"CREATE INDEX two ON {schema}.rest USING hash (endpoint)"
     )
     shape = look(database, where).shape
-    assert (shape.key, shape.scope, shape.endpoint) == ("idempotency_key", "scope", "endpoint")
+    assert (shape.key, shape.scope, shape.endpoint) == ("idempotency_key", "scope", ("endpoint",))
     assert shape.columns["scope"] == Column(type="text", is_nullable=False)
     assert shape.columns["endpoint"] == Column(type="text", is_nullable=True)
     assert shape.is_partitioned

@@ -7,9 +7,21 @@ from typing import TYPE_CHECKING
 from idemctl.sandbox.seed import draws, population
 from idemctl.sandbox.seed.faults.plant import fault
 from idemctl.sandbox.seed.manifest import PlantedKey
-from idemctl.sandbox.seed.rows import DAY, HOUR, MINUTE, SECOND, Delivery, Message, OutboxEvent
+from idemctl.sandbox.seed.rows import (
+    DAY,
+    HOUR,
+    MINUTE,
+    REDIS_TTL,
+    SECOND,
+    Delivery,
+    Message,
+    OutboxEvent,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from idemctl.sandbox.seed.faults.plant import Plant
 
 
@@ -78,6 +90,31 @@ def body_hash_outlives_window(plant: Plant) -> list[PlantedKey]:
     ]
     plant.writer.deliveries(rows, ttl=20 * HOUR)
     return [PlantedKey.of(row.name.encode()) for row in rows]
+
+
+@fault("messages", "redis", note="in progress, and the TTL is missing: no second command came")
+def claim_without_ttl(plant: Plant) -> list[PlantedKey]:
+    """Crash between SETNX and EXPIRE."""
+    return _claimed(plant, plant.ages(MINUTE, 2 * HOUR), ttl=None)
+
+
+@fault("messages", "redis", note="in progress, with the TTL of a result and no lease")
+def in_progress_ttl_too_long(plant: Plant) -> list[PlantedKey]:
+    """Claim for as long as a result is kept."""
+    return _claimed(plant, plant.ages(MINUTE, 20 * HOUR), ttl=REDIS_TTL)
+
+
+def _claimed(plant: Plant, ages: NDArray[np.int64], *, ttl: int | None) -> list[PlantedKey]:
+    keys = []
+    for uuid, age in zip(draws.uuids(plant.rng, plant.count), ages.tolist(), strict=True):
+        created_at = plant.now - age
+        key = f"POST:/api/messages/idem-{uuid}".encode()
+        value = b'{"status":"in_progress","created_at":%d}' % (created_at // 1000)
+        until_ms = None if ttl is None else (created_at + ttl) // 1000
+        plant.writer.value("messages", key, value, status="in_progress", until_ms=until_ms)
+        keys.append(PlantedKey.of(key))
+    plant.writer.report("messages", len(keys))
+    return keys
 
 
 @fault("messages", "redis", note="the path ends in a name that another operation may take too")
