@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from idemctl.domain.durations import format_duration
+from idemctl.domain.durations import LONGEST, format_duration
 from idemctl.domain.records import Pattern, Status
 from idemctl.domain.retention import judge
 from idemctl.domain.shares import Hits
@@ -38,6 +38,7 @@ POSTGRES: Final = frozenset({Engine.POSTGRES})
 REDIS: Final = frozenset({Engine.REDIS})
 
 _MICROSECOND = timedelta(microseconds=1)
+_YEAR = timedelta(days=365, hours=6)
 _SHOWN_TO = ((timedelta(days=2), timedelta(hours=1)), (timedelta(hours=2), timedelta(minutes=1)))
 
 
@@ -194,6 +195,8 @@ def between(found: Gathered) -> str:
 def about(micros: int) -> str:
     """Write a length of time without what does not matter beside the rest: `2d1h`, `40m`."""
     length = max(abs(micros) * _MICROSECOND, timedelta(seconds=1))
+    if length > LONGEST:
+        return f"{length // _YEAR:,} years"
     unit = next((unit for least, unit in _SHOWN_TO if length >= least), timedelta(seconds=1))
     return format_duration(max(length // unit, 1) * unit)
 

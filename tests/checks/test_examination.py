@@ -115,6 +115,10 @@ def test_without_a_pair_another_command_comes_next() -> None:
         (50 * HOUR + 59 * MINUTE, "2d2h"),
         (-3 * HOUR, "3h"),
         (999 * 24 * HOUR, "999d"),
+        (36_500 * 24 * HOUR, "36500d"),
+        (36_501 * 24 * HOUR, "99 years"),
+        (2_000 * 366 * 24 * HOUR, "2,004 years"),
+        (290_000 * 365 * 24 * HOUR, "289,801 years"),
     ],
 )
 def test_a_length_is_told_as_exactly_as_it_matters(seconds: float, written: str) -> None:
