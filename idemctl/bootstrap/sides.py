@@ -67,6 +67,7 @@ class Sides:
                 ),
                 ttl=store.ttl,
                 policies=policies,
+                promised=policies,
                 in_progress_means=layout.in_progress_means,
                 where=where_of(store.postgres, layout),
                 sight=sight_of(layout),
@@ -94,6 +95,7 @@ class Sides:
                 where=where_of(store.redis, keyspace),
                 sight=sight_of(keyspace),
                 keeps_for=store.redis.ttl,
+                promised=policies,
                 known_faults=found.known_faults(keyspace),
             )
 

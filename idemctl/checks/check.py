@@ -55,6 +55,8 @@ class Facts:
     """How long a key stays in Redis after it was written, by the configuration."""
     backlog_after: timedelta = timedelta(hours=24)
     """How long a record may lie past its promise before that is a backlog."""
+    policy_ttls: Mapping[bytes, timedelta] = field(default_factory=dict)
+    """What policies promise by endpoint, also where the store keeps nothing by them."""
     is_paired: bool = False
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what the library that writes there is known to get wrong."""

@@ -178,7 +178,7 @@ def add_tallies(tallies: Iterator[Tally]) -> list[Tally]:
 
 def promise_ends(batch: Batch, retention: Retention) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Compute when the promise made to each record ends, and which promise that is."""
-    policy_ends = _counted(batch.counted_from, _policy_ttls(batch, retention))
+    policy_ends = policy_promise_ends(batch, retention.policy_ttls)
     if retention.has_stored_expiry:
         # A record whose own expiry is missing was promised nothing that can end: its
         # application may hold it for good, so only a person may decide otherwise.
@@ -196,13 +196,15 @@ def promise_ends(batch: Batch, retention: Retention) -> tuple[NDArray[np.int64],
     return ends.astype(np.int64), promises.astype(np.uint8)
 
 
-def _policy_ttls(batch: Batch, retention: Retention) -> NDArray[np.int64]:
-    if not retention.policy_ttls:
+def policy_promise_ends(batch: Batch, policy_ttls: Mapping[bytes, timedelta]) -> NDArray[np.int64]:
+    """Compute when the promise ends that a policy makes for the endpoint of each record."""
+    if not policy_ttls:
         return np.full(len(batch), MISSING, np.int64)
-    micros = {endpoint: _micros(ttl) for endpoint, ttl in retention.policy_ttls.items()}
-    return np.fromiter(
+    micros = {endpoint: _micros(ttl) for endpoint, ttl in policy_ttls.items()}
+    ttls = np.fromiter(
         (micros.get(endpoint, MISSING) for endpoint in batch.endpoints), np.int64, len(batch)
     )
+    return _counted(batch.counted_from, ttls)
 
 
 def _counted(counted_from: NDArray[np.int64], ttls: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -62,6 +62,7 @@ def examination_of(
         ),
         keeps_for=target.keeps_for,
         backlog_after=backlog_after,
+        policy_ttls=target.promised.ttls_owed(cutoff),
         is_paired=is_paired,
         known_faults=target.known_faults,
     )

@@ -38,6 +38,8 @@ class Target:
     """The table or the prefix, as configuration or layout name it."""
     keeps_for: timedelta | None = None
     """How long a key stays in Redis after it was written, by the configuration."""
+    promised: Policies = field(default_factory=Policies)
+    """What policies promise, also where it is Redis's own TTL that ends a record."""
     is_never_collected: bool = False
     """Whether its layout says that no record of it ever goes: it holds the business itself."""
     known_faults: Mapping[str, str] = field(default_factory=dict)

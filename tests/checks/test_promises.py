@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from idemctl.domain.instants import FOREVER, MISSING
+from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Retention
 from idemctl.domain.sight import Sight
@@ -28,13 +28,15 @@ from tests.checks.places import (
 from tests.domain.batches import NOW, at
 
 LATE = 24 * HOUR
+# Written an hour ago, kept for 24 h: it has to go in 23 h, give or take a tenth of the 24.
+END = 23 * HOUR
+TENTH = 2.4 * HOUR
 
 
 def row(**more: Any) -> dict[str, Any]:
     return {
         "fingerprints": b"f",
-        "counted_from": at(-DAY),
-        "completed_at": at(-DAY),
+        "counted_from": at(-10 * DAY),
         "expires_at": at(DAY),
     } | more
 
@@ -113,12 +115,7 @@ def test_where_nothing_says_when_records_end_that_cannot_be_judged() -> None:
 
 def test_a_key_in_redis_has_a_ttl() -> None:
     assert codes(REDIS, twin(HOUR, key_expires_at=MISSING)) == ["record-without-ttl"]
-    assert codes(REDIS, twin(HOUR)) == []
-
-
-# Written an hour ago, kept for 24 h: it has to go in 23 h, give or take a tenth of the 24.
-END = 23 * HOUR
-TENTH = 2.4 * HOUR
+    assert codes(REDIS, twin(END)) == []
 
 
 @pytest.mark.parametrize(
@@ -131,8 +128,7 @@ TENTH = 2.4 * HOUR
         (499 * DAY, "ttl-beyond-policy"),
         (1000 * DAY - HOUR, "ttl-unit-mix-up"),
         (1200 * DAY, "ttl-beyond-policy"),
-        (1, None),
-        (-1, None),
+        (1, "ttl-too-short"),
     ],
 )
 def test_a_key_may_outlive_its_end_by_a_tenth(lives_until: float, code: str | None) -> None:
@@ -163,7 +159,7 @@ def test_a_lock_may_live_as_long_as_its_lease() -> None:
 
 def test_without_a_configured_ttl_the_promise_alone_counts() -> None:
     facts = replace(REDIS, keeps_for=None, sight=REDIS.sight - {Sight.TTL})
-    assert codes(facts, twin(6 * DAY)) == []
+    assert codes(facts, twin(6.5 * DAY)) == []
     (finding,) = found(facts, twin(90 * DAY))
     assert finding.code == "ttl-beyond-policy"
     assert finding.evidence == (
@@ -207,3 +203,10 @@ def test_a_key_that_was_written_during_the_scan_may_live_its_time() -> None:
         examination = Examination(BODY_HASH, CHECKS)
         examination.see(fresh, now)
         assert [one.code for one in examination.findings("deliveries", "here")] == expected
+
+
+def test_what_ends_in_thousands_of_years_is_told_in_years() -> None:
+    (finding,) = found(REDIS, twin(8_000 * 365 * DAY))
+    assert finding.evidence.startswith("keys that live for another 7,994 years; ")
+    (finding,) = found(POSTGRES, row(expires_at=LONG_PAST))
+    assert finding.evidence.startswith("expired for 2,025 years; ")

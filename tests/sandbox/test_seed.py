@@ -152,6 +152,24 @@ def contradicting(world: World, *, status_differs: bool) -> Keys:
     return found
 
 
+def ends_early(world: World) -> Keys:
+    owed = {
+        b"idem:" + f"{scope}:{key}".removeprefix(":").encode(): until_ms
+        for scope, key, until_ms in world.sql(
+            f"SELECT scope, idempotency_key, extract(epoch FROM {REDIS_UNTIL}) * 1000"
+            f" FROM processed_events WHERE {FINAL} AND {REDIS_UNTIL} < 'infinity'"
+        )
+    }
+    ends = {name: key.expires_at_ms for name, key in world.redis.items() if key.ttl_ms > 0}
+    return bare(
+        {
+            name
+            for name in owed.keys() & ends.keys()
+            if ends[name] < owed[name] - 2 * QUARTER_HOUR_MS
+        }
+    )
+
+
 def claimed_messages(world: World, *, is_endless: bool) -> Keys:
     return {
         name.removeprefix(b"path:")
@@ -195,6 +213,13 @@ QUERIES: dict[tuple[str, str], Callable[[World], Keys]] = {
     ("in-progress-ttl-too-long", "redis"): lambda world: claimed_messages(world, is_endless=False),
     ("ttl-beyond-policy", "redis"): lambda world: bare(
         by_ttl(world, b"idem:", lambda days: 7 < days < 365)
+    ),
+    ("ttl-too-short", "redis"): ends_early,
+    ("instants-in-mixed-units", "postgres"): lambda world: world.payments(
+        "created_at < now() - interval '1 year'"
+    ),
+    ("times-out-of-order", "postgres"): lambda world: world.payments(
+        "completed_at < created_at OR expires_at < created_at"
     ),
     ("ttl-unit-mix-up", "redis"): lambda world: bare(
         by_ttl(world, b"idem:", lambda days: days > 365)
@@ -393,7 +418,7 @@ def test_each_fault_is_found_by_its_own_query_and_by_no_other(
 def test_every_planted_fault_has_a_query(faulty: World) -> None:
     planted = sorted((one.code, one.side) for one in faulty.manifest.faults)
     assert planted == sorted(QUERIES)
-    assert len(faulty.manifest.faults) == len(QUERIES) == 27
+    assert len(faulty.manifest.faults) == len(QUERIES) == 30
 
 
 def test_planted_keys_belong_to_one_fault_each(faulty: World) -> None:

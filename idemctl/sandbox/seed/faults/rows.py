@@ -101,6 +101,22 @@ def key_on_two_endpoints(plant: Plant) -> list[PlantedKey]:
     return keys_of(charges)
 
 
+@fault("payments", "postgres", note="created_at lies in January 1970")
+def instants_in_mixed_units(plant: Plant) -> list[PlantedKey]:
+    """Pass seconds where milliseconds are meant."""
+    rows = [row._replace(created_at=row.created_at // 1000) for row in plant.settled()]
+    plant.writer.payments(rows)
+    return keys_of(rows)
+
+
+@fault("payments", "postgres", note="completed_at lies an hour before created_at")
+def times_out_of_order(plant: Plant) -> list[PlantedKey]:
+    """Lose the zone of one of two instants."""
+    rows = [row._replace(completed_at=row.created_at - HOUR) for row in plant.settled()]
+    plant.writer.payments(rows)
+    return keys_of(rows)
+
+
 @fault("payments", "postgres", one_in=COMMON, note="completed, and expired 3 to 9 days ago")
 def expired_backlog(plant: Plant) -> list[PlantedKey]:
     """Let collection stop for a week."""

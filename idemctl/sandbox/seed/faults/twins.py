@@ -43,6 +43,16 @@ def ttl_unit_mix_up(plant: Plant) -> list[PlantedKey]:
     return keys_of(rows)
 
 
+@fault("payments", "redis", note="the twin goes within the hour; it is owed for three hours more")
+def ttl_too_short(plant: Plant) -> list[PlantedKey]:
+    """Let the twin go before its promise is over."""
+    rows = plant.fresh()
+    plant.writer.payments(rows)
+    for row in rows:
+        plant.writer.twin(row, until_ms=(plant.now + HOUR) // 1000)
+    return keys_of(rows)
+
+
 @fault("payments", "redis", note="the twin's JSON is cut off in the middle")
 def malformed_record_in_redis(plant: Plant) -> list[PlantedKey]:
     """Write half a value."""
