@@ -9,6 +9,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from idemctl.domain.durations import LONGEST, format_duration
 from idemctl.domain.records import Pattern, Status
 from idemctl.domain.retention import judge
@@ -16,9 +18,8 @@ from idemctl.domain.shares import Hits
 from idemctl.domain.sight import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
@@ -58,6 +59,8 @@ class Facts:
     policy_ttls: Mapping[bytes, timedelta] = field(default_factory=dict)
     """What policies promise by endpoint, also where the store keeps nothing by them."""
     is_paired: bool = False
+    has_opaque_values: bool = False
+    """Whether values are never taken apart, for to read one is to run it."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what the library that writes there is known to get wrong."""
 
@@ -89,6 +92,16 @@ class Looked:
         status = self.batch.status
         mask: Mask = (status == Status.COMPLETED) | (status == Status.FAILED)
         return mask
+
+    @cached_property
+    def key_lengths(self) -> Int64:
+        """Give how many bytes each key has."""
+        return lengths(self.batch.keys)
+
+    @cached_property
+    def all_keys(self) -> bytes:
+        """Give the keys in one, a space between two of them: for a look at all at once."""
+        return b" ".join(self.batch.keys)
 
     @cached_property
     def judged(self) -> tuple[NDArray[np.uint8], Int64]:
@@ -186,6 +199,11 @@ class Check:
             # The rows of the pair say the same, and more of it.
             return False
         return facts.engine in self.engines and facts.pattern in self.patterns
+
+
+def lengths(values: Sequence[bytes]) -> Int64:
+    """Give how many bytes each value has."""
+    return np.fromiter(map(len, values), np.int64, len(values))
 
 
 def between(found: Gathered) -> str:

@@ -14,21 +14,16 @@ from idemctl.domain.records import Pattern
 from idemctl.domain.sight import Sight
 
 if TYPE_CHECKING:
-    from idemctl.checks.check import Int64, Looked, Mask
+    from idemctl.checks.check import Looked, Mask
 
 LONGEST = 255
 """Bytes: what the providers' interfaces take, and an index entry bears."""
 _UUID = re.compile(rb"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
-def _lengths(looked: Looked) -> Int64:
-    keys = looked.batch.keys
-    return np.fromiter(map(len, keys), np.int64, len(keys))
-
-
 def _no_text(looked: Looked) -> Mask:
     keys = looked.batch.keys
-    if is_text(b" ".join(keys)):
+    if is_text(looked.all_keys):
         return np.zeros(len(keys), np.bool_)
     return np.fromiter((not is_text(key) for key in keys), np.bool_, len(keys))
 
@@ -60,8 +55,8 @@ KEY_OVERSIZED = Check(
     code="key-oversized",
     severity=Severity.WARNING,
     engines=BOTH,
-    mask=lambda looked: looked.readable & (_lengths(looked) > LONGEST),
-    measure=_lengths,
+    mask=lambda looked: looked.readable & (looked.key_lengths > LONGEST),
+    measure=lambda looked: looked.key_lengths,
     evidence=lambda found, _: (
         f"keys of {found.low:,} bytes"
         if found.low == found.high

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.checks.check import BOTH, BY_KEY, REDIS, Check
+from idemctl.checks.check import BOTH, BY_KEY, REDIS, Check, lengths
 from idemctl.domain.findings import Severity
+from idemctl.domain.keys import is_text
 from idemctl.domain.records import Flaw, Status
 from idemctl.domain.sight import Sight
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Facts, Gathered, Looked, Mask
 
+_NOTHING = frozenset(
+    (b"none", b"null", b"nil", b"undefined", b"nan", b"true", b"false", b"0", b"[object object]")
+)
+"""What languages write where there was no value, in small letters."""
+_LONGEST_WORD = max(map(len, _NOTHING))
+_CLOSES = {b"{": b"}", b"[": b"]"}
 _SERVER_ERRORS = range(500, 600)
 _FLAWS = {
     Flaw.NO_STATUS: "the status is none that the layout knows",
@@ -51,6 +58,32 @@ def _without_fingerprint(looked: Looked) -> Mask:
         return np.zeros(len(fingerprints), np.bool_)
     missing = np.fromiter((not one for one in fingerprints), np.bool_, len(fingerprints))
     return looked.settled & missing
+
+
+def _no_digest(looked: Looked) -> Mask:
+    """Tell which fingerprints are a word for nothing, or the request itself."""
+    fingerprints = looked.batch.fingerprints
+    sizes = lengths(fingerprints)
+    suspect = (sizes > 0) & (sizes <= _LONGEST_WORD)
+    joined = b"".join(fingerprints)
+    if b"{" in joined or b"[" in joined:
+        suspect = sizes > 0
+    mask = np.zeros(len(fingerprints), np.bool_)
+    for row in np.flatnonzero(suspect & looked.readable).tolist():
+        mask[row] = is_no_digest(fingerprints[row])
+    return mask
+
+
+def is_no_digest(fingerprint: bytes) -> bool:
+    """Tell whether what stands for a request is a word for nothing, or the request as JSON.
+
+    >>> is_no_digest(b"None"), is_no_digest(b'{"amount":1}'), is_no_digest(b"053b1de0efa7")
+    (True, True, False)
+    """
+    if fingerprint.lower() in _NOTHING:
+        return True
+    # A digest in raw bytes may begin and end so, but is no text from end to end.
+    return _CLOSES.get(fingerprint[:1]) == fingerprint[-1:] and is_text(fingerprint)
 
 
 def _stored_error(looked: Looked) -> Mask:
@@ -104,6 +137,27 @@ FINGERPRINT_MISSING = Check(
     "stored response.",
     next="idemctl hits --store {store}",
 )
+FINGERPRINT_NO_DIGEST = Check(
+    code="fingerprint-no-digest",
+    severity=Severity.WARNING,
+    engines=BOTH,
+    patterns=BY_KEY,
+    needs=((Sight.FINGERPRINT,),),
+    mask=_no_digest,
+    measure=lambda looked: lengths(looked.batch.fingerprints),
+    evidence=lambda found, _: (
+        f"a word for nothing, or JSON, where the fingerprint is, of {found.low:,} bytes"
+        if found.low == found.high
+        else "a word for nothing, or JSON, where the fingerprint is, "
+        f"of {found.low:,} to {found.high:,} bytes"
+    ),
+    what="A fingerprint that is `None`, `null`, `undefined` or another word for nothing, or JSON "
+    "itself, in braces or brackets.\n"
+    "What is shown of it are its bytes in number, for it may be the whole request.",
+    why="One word for all requests tells none from another; and JSON differs from an equal one by "
+    "the order of its members, and keeps what a digest would hide.",
+    next="idemctl hits --store {store}",
+)
 STORED_SERVER_ERROR = Check(
     code="stored-server-error",
     severity=Severity.CRITICAL,
@@ -122,4 +176,10 @@ STORED_SERVER_ERROR = Check(
     next="idemctl hits --store {store}",
 )
 
-CHECKS = (MALFORMED_RECORD, WRONG_TYPE, FINGERPRINT_MISSING, STORED_SERVER_ERROR)
+CHECKS = (
+    MALFORMED_RECORD,
+    WRONG_TYPE,
+    FINGERPRINT_MISSING,
+    FINGERPRINT_NO_DIGEST,
+    STORED_SERVER_ERROR,
+)

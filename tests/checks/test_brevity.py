@@ -23,7 +23,6 @@ CHARGES = b"POST /v1/charges"
 def twin(lives_until: float, **more: Any) -> dict[str, Any]:
     """A twin written an hour ago and promised for a week."""
     return {
-        "keys": b"0b9d3e6e-5d0f-4e0a-9d51-3a7c1c5f8e21",
         "fingerprints": b"f" * 64,
         "counted_from": at(-HOUR),
         "completed_at": at(-HOUR),

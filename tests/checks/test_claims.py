@@ -21,6 +21,7 @@ from tests.checks.places import (
     POSTGRES,
     REDIS,
     URL_PATH,
+    UUID,
     codes,
     examined,
     found,
@@ -31,7 +32,6 @@ NO_LEASE = replace(
     REDIS, sight=frozenset({Sight.STATUS, Sight.FINGERPRINT, Sight.KEY_TTL, Sight.TTL})
 )
 """As node-idempotency writes."""
-UUID = b"0b9d3e6e-5d0f-4e0a-9d51-3a7c1c5f8e21"
 
 
 def claimed(**more: Any) -> dict[str, Any]:

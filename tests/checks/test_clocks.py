@@ -10,10 +10,20 @@ import pytest
 from idemctl.domain.instants import FOREVER, LONG_PAST, MISSING, to_micros
 from idemctl.domain.records import Flaw, Status
 from idemctl.domain.sight import Sight
-from tests.checks.places import DAY, HOUR, MINUTE, OUTBOX, POSTGRES, REDIS, codes, examined, found
+from tests.checks.places import (
+    DAY,
+    HOUR,
+    MINUTE,
+    OUTBOX,
+    POSTGRES,
+    REDIS,
+    UUID,
+    codes,
+    examined,
+    found,
+)
 from tests.domain.batches import NOW, at
 
-UUID = b"0b9d3e6e-5d0f-4e0a-9d51-3a7c1c5f8e21"
 YEAR = 365 * DAY
 NOW_MICROS = to_micros(NOW)
 

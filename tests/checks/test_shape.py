@@ -12,6 +12,7 @@ from idemctl.domain.records import Flaw, Status
 from idemctl.domain.sight import Sight
 from tests.checks.places import POSTGRES, REDIS, codes, examined, found
 from tests.checks.test_keys import HEALTHY
+from tests.domain.batches import at
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Facts
@@ -72,6 +73,57 @@ def test_what_is_done_has_a_fingerprint(facts: Facts, status: Status, is_missed:
     expected = ["fingerprint-missing"] if is_missed else []
     assert codes(facts, row(status=status, fingerprints=b"")) == expected
     assert codes(facts, row(status=status)) == []
+
+
+def test_what_only_the_claim_had_is_missed_once_it_is_done() -> None:
+    claim = {
+        "status": Status.IN_PROGRESS,
+        "lease_until": at(60),
+        "completed_at": MISSING,
+        "response_status": MISSING,
+    }
+    rows = [row(**claim), row(fingerprints=b""), row(**claim | {"fingerprints": b""}), row()]
+    for facts in (POSTGRES, REDIS):
+        (finding,) = found(facts, *rows)
+        assert (finding.code, finding.count) == ("fingerprint-missing", 1)
+
+
+@pytest.mark.parametrize("facts", [POSTGRES, REDIS])
+@pytest.mark.parametrize(
+    ("fingerprint", "is_digest"),
+    [
+        (b"None", False),
+        (b"null", False),
+        (b"UNDEFINED", False),
+        (b"[object Object]", False),
+        (b"0", False),
+        (b"{}", False),
+        (b'{"amount":100}', False),
+        (b'[{"amount":100}]', False),
+        ('{"name":"zo\u00eb"}'.encode(), False),
+        # crc32, md5, base64 of sha256, with its name, a number, raw bytes.
+        (b"1a2b3c4d", True),
+        (b"053b1de0efa712b80fc172253afbe9ce", True),
+        (b"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=", True),
+        (b"sha256:9f86d081884c7d659a2feaa0c55ad015", True),
+        (b"-1834925123", True),
+        (b"{" + bytes(range(130, 160)) + b"}", True),
+        (b"{1a2b3c4d", True),
+        (b"nullnull", True),
+    ],
+)
+def test_a_fingerprint_is_a_digest(facts: Facts, fingerprint: bytes, is_digest: bool) -> None:
+    expected = [] if is_digest else ["fingerprint-no-digest"]
+    assert codes(facts, row(fingerprints=fingerprint), row()) == expected
+
+
+def test_of_a_fingerprint_that_is_the_request_only_the_length_is_told() -> None:
+    rows = [row(fingerprints=b'{"card":"4242"}'), row(fingerprints=b"None"), row()]
+    (finding,) = found(POSTGRES, *rows)
+    assert (finding.count, "4242" in repr(finding)) == (2, False)
+    assert finding.evidence == (
+        "a word for nothing, or JSON, where the fingerprint is, of 4 to 15 bytes"
+    )
 
 
 def test_a_fingerprint_that_no_column_holds_is_not_missed() -> None:

@@ -61,7 +61,7 @@ def test_audit_names_exactly_what_was_planted(stores: Sandboxed, records: int, n
     manifest = stores.seed(records=records, number=number)
     done = stores.audit()
     assert (done.status, done.document["errors"]) == (3, [])
-    assert len(manifest.faults) == 30
+    assert len(manifest.faults) == 32
     assert found(done) == planted(manifest)
 
 
@@ -284,7 +284,7 @@ def test_the_table_is_made_for_a_person(stores: Sandboxed) -> None:
     sight, _, rest = done.out.partition("audit (nothing was changed)")
     assert "no status column" in sight
     assert "Next: idemctl diagnose --store payments" in rest
-    assert "30 findings (3 critical, 16 error, 11 warning)" in rest
+    assert "32 findings (3 critical, 16 error, 13 warning)" in rest
     assert "\x1b]0;x" not in done.out
     password = urlsplit(stores.dsn).password
     assert password is not None

@@ -48,7 +48,7 @@ def test_the_tour_holds_whatever_the_user_has_set(place: Place) -> None:
     *story, last = done.out.splitlines()
     assert last.startswith("10 of 10 expectations held, in ")
     assert [line.partition(": ")[2] for line in story if line.startswith("   ok: ")] == [
-        "audit names all 30 faults that were planted, with their counts",
+        "audit names all 32 faults that were planted, with their counts",
         "hits names the storm that was planted, and no other",
         "gc names exactly the expired records that were planted",
         "gc deletes exactly what it had named",

@@ -188,6 +188,9 @@ QUERIES: dict[tuple[str, str], Callable[[World], Keys]] = {
         "status = 'in_progress' AND lease_until IS NULL"
     ),
     ("fingerprint-missing", "postgres"): lambda world: world.payments("fingerprint IS NULL"),
+    ("fingerprint-no-digest", "postgres"): lambda world: world.payments(
+        "fingerprint !~ '^[0-9a-f]{64}$'"
+    ),
     ("malformed-record", "postgres"): lambda world: world.payments(
         "status NOT IN ('in_progress', 'completed', 'failed')"
     ),
@@ -205,6 +208,9 @@ QUERIES: dict[tuple[str, str], Callable[[World], Keys]] = {
     ),
     ("key-oversized", "postgres"): lambda world: world.payments(
         "octet_length(idempotency_key) > 255"
+    ),
+    ("key-guessable", "postgres"): lambda world: world.payments(
+        "length(idempotency_key) < 20 AND scope = ''"
     ),
     ("record-without-ttl", "redis"): lambda world: bare(
         {name for name, key in world.under(b"idem:").items() if key.ttl_ms == -1}
@@ -418,7 +424,7 @@ def test_each_fault_is_found_by_its_own_query_and_by_no_other(
 def test_every_planted_fault_has_a_query(faulty: World) -> None:
     planted = sorted((one.code, one.side) for one in faulty.manifest.faults)
     assert planted == sorted(QUERIES)
-    assert len(faulty.manifest.faults) == len(QUERIES) == 30
+    assert len(faulty.manifest.faults) == len(QUERIES) == 32
 
 
 def test_planted_keys_belong_to_one_fault_each(faulty: World) -> None:

@@ -44,6 +44,17 @@ def fingerprint_missing(plant: Plant) -> list[PlantedKey]:
     return keys_of(rows)
 
 
+@fault("payments", "postgres", note="fingerprint is 'None', or the body of the request")
+def fingerprint_no_digest(plant: Plant) -> list[PlantedKey]:
+    """Store what is no digest: the word for a missing one, or the request itself."""
+    rows = [
+        row._replace(fingerprint='{"amount":2500,"currency":"eur"}' if at % 2 else "None")
+        for at, row in enumerate(plant.settled())
+    ]
+    plant.writer.payments(rows)
+    return keys_of(rows)
+
+
 @fault("payments", "postgres", note="status is 'donee'")
 def malformed_record(plant: Plant) -> list[PlantedKey]:
     """Write a status that no layout knows."""
@@ -121,6 +132,17 @@ def times_out_of_order(plant: Plant) -> list[PlantedKey]:
 def expired_backlog(plant: Plant) -> list[PlantedKey]:
     """Let collection stop for a week."""
     rows = plant.payments(10 * DAY + HOUR, 16 * DAY - HOUR)
+    plant.writer.payments(rows)
+    return keys_of(rows)
+
+
+@fault("payments", "postgres", note="the word charge, and a number that counts")
+def key_guessable(plant: Plant) -> list[PlantedKey]:
+    """Name charges by their number, for all tenants together."""
+    rows = [
+        row._replace(idempotency_key=f"charge-{number}", scope="")
+        for number, row in enumerate(plant.settled(), start=1001)
+    ]
     plant.writer.payments(rows)
     return keys_of(rows)
 
