@@ -9,6 +9,7 @@ from idemctl.bootstrap.openers import PostgresTableOpener, RedisKeyspaceOpener
 from idemctl.domain.policies import Policies
 from idemctl.domain.sight import Engine
 from idemctl.errors import Unsupported
+from idemctl.layouts.codecs import is_opaque
 from idemctl.layouts.sight import sight_of
 from idemctl.layouts.transcript import transcript
 from idemctl.run.target import Target
@@ -96,6 +97,7 @@ class Sides:
                 sight=sight_of(keyspace),
                 keeps_for=store.redis.ttl,
                 promised=policies,
+                has_opaque_values=is_opaque(keyspace.codec),
                 known_faults=found.known_faults(keyspace),
             )
 

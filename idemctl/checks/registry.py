@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from idemctl.checks import (
+    brevity,
     capacity,
     claims,
+    clocks,
     durability,
     flows,
     guessing,
@@ -19,6 +21,7 @@ from idemctl.checks import (
     twins,
     uniqueness,
     upkeep,
+    values,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +33,10 @@ CHECKS: tuple[Check, ...] = (
     *keys.CHECKS,
     *guessing.CHECKS,
     *shape.CHECKS,
+    *values.CHECKS,
     *promises.CHECKS,
+    *brevity.CHECKS,
+    *clocks.CHECKS,
     *uniqueness.CHECKS,
     *tables.CHECKS,
     *upkeep.CHECKS,

@@ -47,6 +47,8 @@ class Sight(StrEnum):
     """The units of a run's work, in a child table."""
     TTL = "ttl"
     """How long records are kept, by the configuration."""
+    POLICY = "policy"
+    """How long the records of an endpoint are kept, by a policy."""
     TWIN = "twin"
     """A second store that holds the same keys."""
 
@@ -57,6 +59,7 @@ Needs = tuple[tuple[Sight, ...], ...]
 _OUTSIDE = {
     Sight.STEPS: ("no child table with steps", "child: with step: and done: in the layout"),
     Sight.TTL: ("no ttl in the configuration", "ttl:, redis.ttl: or policies: in idemctl.yaml"),
+    Sight.POLICY: ("no policies in the configuration", "policies: in idemctl.yaml"),
     Sight.TWIN: ("no second store with the same keys", "a store of the other kind, as a pair"),
     Sight.KEY_TTL: ("no keys that expire by themselves", "a store in Redis"),
 }

@@ -49,6 +49,8 @@ def examination_of(
     known = {Sight.TWIN} if is_paired else set[Sight]()
     if target.keeps_for or target.ttl or target.policies.endpoints:
         known.add(Sight.TTL)
+    if target.promised.endpoints:
+        known.add(Sight.POLICY)
     facts = Facts(
         engine=target.engine,
         pattern=pattern,
@@ -64,6 +66,7 @@ def examination_of(
         backlog_after=backlog_after,
         policy_ttls=target.promised.ttls_owed(cutoff),
         is_paired=is_paired,
+        has_opaque_values=target.has_opaque_values,
         known_faults=target.known_faults,
     )
     return Examination(facts, checks)

@@ -55,7 +55,7 @@ BODY_HASH = replace(
 def examined(facts: Facts, *rows: Mapping[str, Any], check: Check | None = None) -> Examination:
     checks = [check] if check is not None else BY_CODE.values()
     made = Examination(facts, checks)
-    made.see(batch(*({"keys": UUID} | row for row in rows)), to_micros(NOW))
+    made.see(batch(*({"keys": UUID, **row} for row in rows)), to_micros(NOW))
     return made
 
 

@@ -24,7 +24,7 @@ SECTIONS = {
     for section in re.split("^### ", FINDINGS, flags=re.MULTILINE)[1:]
 }
 COMMANDS = {
-    "diagnose", "doctor", "gc", "hits", "policy check", "reconcile",
+    "diagnose", "doctor", "gc", "hits", "layout list", "policy check", "reconcile",
     "runbook show store-data-loss", "store show",
 }  # fmt: skip
 
