@@ -22,6 +22,7 @@ MOST_COUNTED = 9
 """Digits behind a word: more of them may be a part of a digest."""
 _LONGEST_COUNTED = 20
 _LONGEST_ADDRESS = 64
+_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+)"
 _COUNTED = re.compile(rb"(?P<words>(?:" + _WORD + rb"[-_:.#/ ])*)\d[\d\-_:.#/ ]*")
 _ADDRESS = re.compile(rb"[a-z]+(?:[._+-][a-z]+)*\d{0,4}@[a-z0-9.-]+\.[a-z]{2,}", re.IGNORECASE)
@@ -36,9 +37,9 @@ def is_guessable(key: bytes) -> bool:
     if len(key) < FEWEST:
         return True
     if len(key) <= _LONGEST_COUNTED and (counted := _COUNTED.fullmatch(key)):
-        digit_count = sum(map(key.count, b"0123456789"))
+        digit_count = len(key.translate(None, _NO_DIGITS))
         return digit_count <= (MOST_COUNTED if counted["words"] else MOST_DIGITS)
-    return len(key) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(key) is not None
+    return b"@" in key and len(key) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(key) is not None
 
 
 def _guessable(looked: Looked) -> Mask:
@@ -47,10 +48,11 @@ def _guessable(looked: Looked) -> Mask:
     suspect = looked.readable & (looked.key_lengths <= _LONGEST_COUNTED)
     if b"@" in looked.all_keys:
         suspect |= looked.readable & (looked.key_lengths <= _LONGEST_ADDRESS)
-    mask = np.zeros(len(batch), np.bool_)
-    for row in np.flatnonzero(suspect).tolist():
-        mask[row] = not batch.scopes[row] and is_guessable(batch.keys[row])
-    return mask
+    rows = np.flatnonzero(suspect)
+    if len(rows):
+        keys, scopes = batch.keys, batch.scopes
+        suspect[rows] = [not scopes[row] and is_guessable(keys[row]) for row in rows.tolist()]
+    return suspect
 
 
 KEY_GUESSABLE = Check(

@@ -68,10 +68,11 @@ def _no_digest(looked: Looked) -> Mask:
     joined = b"".join(fingerprints)
     if b"{" in joined or b"[" in joined:
         suspect = sizes > 0
-    mask = np.zeros(len(fingerprints), np.bool_)
-    for row in np.flatnonzero(suspect & looked.readable).tolist():
-        mask[row] = is_no_digest(fingerprints[row])
-    return mask
+    suspect &= looked.readable
+    rows = np.flatnonzero(suspect)
+    if len(rows):
+        suspect[rows] = [is_no_digest(fingerprints[row]) for row in rows.tolist()]
+    return suspect
 
 
 def is_no_digest(fingerprint: bytes) -> bool:
