@@ -63,8 +63,8 @@ def _too_short(looked: Looked) -> Mask:
     return mask & ~mixed_up(looked) if mask.any() else mask
 
 
-TTL_TOO_SHORT = Check(
-    code="ttl-too-short",
+KEY_ENDS_TOO_EARLY = Check(
+    code="key-ends-too-early",
     severity=Severity.ERROR,
     engines=REDIS,
     patterns=BY_KEY,
@@ -84,4 +84,4 @@ TTL_TOO_SHORT = Check(
     next_alone="idemctl policy check",
 )
 
-CHECKS = (TTL_TOO_SHORT,)
+CHECKS = (KEY_ENDS_TOO_EARLY,)

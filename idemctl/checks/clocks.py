@@ -85,7 +85,7 @@ INSTANTS_IN_MIXED_UNITS = Check(
     evidence=_told,
     what="A record with an instant that is a thousand or a million times what it should be, or "
     "that part of it: in the first weeks of 1970, or tens of thousands of years ahead.\n"
-    "Such a record is neither `times-out-of-order` nor `ttl-too-short` besides.",
+    "Such a record is neither `times-out-of-order` nor `key-ends-too-early` besides.",
     why="One place in the application writes another unit than the others read: what it writes "
     "is over at once, or never.",
     next="idemctl doctor --store {store}",

@@ -33,8 +33,8 @@ def twin(lives_until: float, **more: Any) -> dict[str, Any]:
 
 def is_short(facts: Any, row: dict[str, Any]) -> bool:
     named = codes(facts, row)
-    assert set(named) <= {"ttl-too-short", "ttl-beyond-policy"}
-    return "ttl-too-short" in named
+    assert set(named) <= {"key-ends-too-early", "ttl-beyond-policy"}
+    return "key-ends-too-early" in named
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_what_nobody_knows_is_not_too_short() -> None:
 def test_who_sees_neither_promise_nor_creation_cannot_judge() -> None:
     facts = replace(REDIS, sight=frozenset({Sight.KEY_TTL, Sight.TTL}))
     blind = {one.code: one.why for one in examined(facts).cannot_judge}
-    assert blind["ttl-too-short"] == "no creation in the value"
+    assert blind["key-ends-too-early"] == "no creation in the value"
     for other in (POSTGRES, BODY_HASH):
-        assert "ttl-too-short" not in examined(other).checked
+        assert "key-ends-too-early" not in examined(other).checked
 
 
 def test_the_evidence_tells_how_much_is_missing() -> None:
     (finding,) = findings(PAIR, twin(HOUR), twin(13 * HOUR), twin(23 * HOUR))
-    assert (finding.code, finding.count) == ("ttl-too-short", 2)
+    assert (finding.code, finding.count) == ("key-ends-too-early", 2)
     assert finding.evidence == "keys that end 10h to 22h before what was promised"
     # Milliseconds were taken for seconds: a thousandth of the day.
     (finding,) = findings(PAIR, twin(1, counted_from=at(-85), completed_at=at(-85)))

@@ -128,7 +128,7 @@ def test_a_key_in_redis_has_a_ttl() -> None:
         (499 * DAY, "ttl-beyond-policy"),
         (1000 * DAY - HOUR, "ttl-unit-mix-up"),
         (1200 * DAY, "ttl-beyond-policy"),
-        (1, "ttl-too-short"),
+        (1, "key-ends-too-early"),
     ],
 )
 def test_a_key_may_outlive_its_end_by_a_tenth(lives_until: float, code: str | None) -> None:

@@ -93,7 +93,9 @@ def test_a_policy_says_how_long_a_key_has_to_be_there(
     place.lead(REDIS_URL=redis_url)
     done = place.main("audit", *FULL)
     found = [(item["code"], item["sample"][0]["key"]) for item in done.document["items"]]
-    assert found == ([("ttl-too-short", f"{UUID}1")] if has_policies else [])
+    assert found == ([("key-ends-too-early", f"{UUID}1")] if has_policies else [])
     (side,) = done.summary["places"]
     blind = {one["code"]: one["why"] for one in side["cannot_judge"]}
-    assert blind.get("ttl-too-short") == (None if has_policies else "no ttl in the configuration")
+    assert blind.get("key-ends-too-early") == (
+        None if has_policies else "no ttl in the configuration"
+    )

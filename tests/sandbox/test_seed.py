@@ -220,7 +220,7 @@ QUERIES: dict[tuple[str, str], Callable[[World], Keys]] = {
     ("ttl-beyond-policy", "redis"): lambda world: bare(
         by_ttl(world, b"idem:", lambda days: 7 < days < 365)
     ),
-    ("ttl-too-short", "redis"): ends_early,
+    ("key-ends-too-early", "redis"): ends_early,
     ("instants-in-mixed-units", "postgres"): lambda world: world.payments(
         "created_at < now() - interval '1 year'"
     ),

@@ -44,7 +44,7 @@ def ttl_unit_mix_up(plant: Plant) -> list[PlantedKey]:
 
 
 @fault("payments", "redis", note="the twin goes within the hour; it is owed for three hours more")
-def ttl_too_short(plant: Plant) -> list[PlantedKey]:
+def key_ends_too_early(plant: Plant) -> list[PlantedKey]:
     """Let the twin go before its promise is over."""
     rows = plant.fresh()
     plant.writer.payments(rows)
