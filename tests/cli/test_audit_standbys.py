@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,12 +68,12 @@ def blind(done: Done) -> dict[str, str]:
     return {item["code"]: item["why"] for item in of_payments["cannot_judge"]}
 
 
-def write(followed: Followed, key: str) -> None:
+def write(followed: Followed) -> None:
     followed.primary.execute(
         "INSERT INTO processed_events (idempotency_key, endpoint, status, fingerprint,"
         " response_status, completed_at, expires_at)"
         " VALUES (%s, 'POST /v1/charges', 'completed', 'f', 200, now(), now() + interval '7 days')",
-        (key,),
+        (str(uuid.uuid4()),),
     )
 
 
@@ -110,11 +111,11 @@ def test_an_idle_primary_leaves_no_standby_behind(
 def test_a_standby_that_stands_still_is_seen_from_both_ends(
     followed: Followed, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(followed, "shown")
+    write(followed)
     followed.await_standby()
     followed.standby.execute("SELECT pg_wal_replay_pause()")
     try:
-        write(followed, "not shown")
+        write(followed)
         followed.primary.execute(WAL.encode())
         await_that(lambda: "standby-behind" in found(place, followed.dsn), "the lag is told")
         said = found(place, followed.dsn)["standby-behind"]
@@ -183,7 +184,7 @@ def test_an_archive_that_refuses_is_told_until_it_takes_again(
             sql.SQL("ALTER SYSTEM SET archive_command = {}").format(sql.Literal(command))
         )
         followed.primary.execute("SELECT pg_reload_conf()")
-        write(followed, command)
+        write(followed)
         followed.primary.execute("SELECT pg_switch_wal()")
 
     archive_by("false")
