@@ -24,6 +24,9 @@ endpoints:
 """
 
 
+pytestmark = pytest.mark.usefixtures("durable")
+
+
 @pytest.fixture
 def client(redis_url: str) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(redis_url) as one:

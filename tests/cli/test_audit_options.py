@@ -22,6 +22,9 @@ accepted:
 """
 
 
+pytestmark = pytest.mark.usefixtures("durable")
+
+
 @pytest.fixture
 def faulty(pairs: Pairs) -> Pairs:
     """Three payments without a fingerprint, in a store that keeps one."""

@@ -127,6 +127,7 @@ stores:
 """
 
 
+@pytest.mark.usefixtures("durable")
 def test_what_is_known_of_a_library_in_redis_is_told_as_well(place: Place, redis_url: str) -> None:
     place.configure(POWERTOOLS)
     place.lead(REDIS_URL=redis_url)

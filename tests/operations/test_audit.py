@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 Audit = "Callable[..., Outcome]"
 BACKLOG: dict[str, Any] = {"expired_for": 2 * DAY, "fingerprint": "f"}
-STUCK: dict[str, Any] = {"expired_for": -DAY, "status": "in_progress", "lease_until": NOW - HOUR}
+STUCK: dict[str, Any] = {
+    "expired_for": -DAY,
+    "status": "in_progress",
+    "created_at": NOW - 2 * HOUR,
+    "lease_until": NOW - HOUR,
+}
 
 
 @pytest.fixture
@@ -55,7 +60,10 @@ def aim(
     store: str = "payments", rows: list[dict[str, Any]] | None = None, **plan: Any
 ) -> tuple[Target, Table]:
     healthy = [one | {"fingerprint": "f"} for one in some_rows()]
-    made, table = target(store, healthy if rows is None else rows, **plan)
+    given = healthy if rows is None else rows
+    # Short keys are nobody's secret; those of a tenant need be none.
+    owned = [one | {"scope": one["scope"] or "tenant"} for one in given]
+    made, table = target(store, owned, **plan)
     return replace(made, sight=sight_of(layout())), table
 
 

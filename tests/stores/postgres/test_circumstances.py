@@ -109,10 +109,10 @@ def test_an_identity_is_repeated_where_key_scope_and_endpoint_are(
 
 
 def test_keys_that_the_collation_takes_for_one_are_two(
-    application: Session, database: str, bare: str
+    application: Session, database: str, schema: str, bare: str
 ) -> None:
-    application.execute("CREATE EXTENSION IF NOT EXISTS citext")
-    application.execute(f"ALTER TABLE {bare} ALTER idempotency_key TYPE citext")
+    application.execute(f"CREATE EXTENSION citext SCHEMA {schema}")
+    application.execute(f"ALTER TABLE {bare} ALTER idempotency_key TYPE {schema}.citext")
     application.execute(
         f"INSERT INTO {bare} (idempotency_key, status, expires_at)"
         " VALUES ('a', 'completed', now()), ('A', 'completed', now())"
