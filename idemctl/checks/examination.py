@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from idemctl.domain.shares import interval
 from idemctl.domain.sight import blindness, lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from idemctl.checks.check import Check, Facts
     from idemctl.domain.batch import Batch
@@ -109,11 +110,13 @@ class Examination:
         for code in self.makes(Source.CIRCUMSTANCES):
             look = self._able[code].look
             assert look is not None, "a check on circumstances looks at them"
-            told = look(circumstances, self.facts)
-            if isinstance(told, Unseen):
-                self.give_up(code, told.why)
-            elif told is not None:
-                self._told[code] = told
+            seen = [(name, look(server, self.facts)) for name, server in circumstances.servers]
+            told = [(name, one) for name, one in seen if isinstance(one, Told)]
+            unseen = [one for _, one in seen if isinstance(one, Unseen)]
+            if told:
+                self._told[code] = _together(told, len(seen))
+            elif unseen:
+                self.give_up(code, unseen[0].why)
 
     def findings(self, store: str, place: str) -> list[Finding]:
         """Give what was found, in the order of the checks."""
@@ -153,3 +156,15 @@ class Examination:
         if not self.is_sample or check.source is not Source.RECORDS:
             return None
         return interval(self._gathered[check.code].hits, self.overview.sampled)
+
+
+def _together(told: Sequence[tuple[str, Told]], count: int) -> Told:
+    """Make one of what some of `count` servers tell; what all say alike is said once."""
+    first = told[0][1]
+    if len(told) == count and all(one == first for _, one in told):
+        return first
+    return Told(
+        evidence="; ".join(f"{name}: {one.evidence}" for name, one in told),
+        count=sum(one.count for _, one in told),
+        sample=tuple(chain.from_iterable(one.sample for _, one in told)),
+    )

@@ -52,6 +52,11 @@ class PostgresCircumstances:
     upkeep: Upkeep | Unseen = field(default_factory=Upkeep)
     replication: PostgresReplication | Unseen = field(default_factory=PostgresReplication)
 
+    @property
+    def servers(self) -> tuple[tuple[str, PostgresCircumstances]]:
+        """Those of the one server that has all rows, beside a name that nobody needs."""
+        return (("", self),)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Primary:
@@ -79,6 +84,11 @@ class Replica:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisCircumstances:
     """Those of a keyspace: all of its server."""
+
+    server: str = ""
+    """Which of several it is, where keys are shared among them."""
+    others: tuple[RedisCircumstances, ...] = ()
+    """Those of the other servers then."""
 
     eviction_policy: str | Unseen
     """The server's maxmemory-policy."""
@@ -114,6 +124,11 @@ class RedisCircumstances:
     """Replicas that follow closely; only known where some are needed."""
     uncovered_slots: int | Unseen
     """Slots of its cluster that nobody serves; 0 where there is no cluster."""
+
+    @property
+    def servers(self) -> tuple[tuple[str, RedisCircumstances], ...]:
+        """Those of each server that has some of the keys, beside its name."""
+        return tuple((one.server, one) for one in (self, *self.others))
 
 
 Circumstances = PostgresCircumstances | RedisCircumstances

@@ -9,14 +9,17 @@ database.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
+
+T = TypeVar("T")
 
 Fact = str | int | float | bool | None
 """One thing that is known under a name; `None` where it is not known."""
@@ -88,6 +91,30 @@ class Account:
         if not self.maxmemory or self.used_memory is None:
             return False
         return self.used_memory >= _FULL_SHARE * self.maxmemory
+
+
+def together(accounts: Sequence[Account]) -> Account:
+    """Make one account of those of all servers that share the keys.
+
+    What is counted adds up, where all of them count; of memory the fullest speaks, and of
+    uptime the last to start.
+    """
+    fullest = max(accounts, key=lambda one: (one.used_memory or 0) / (one.maxmemory or math.inf))
+    return Account(
+        uptime=_over(min, [one.uptime for one in accounts]),
+        flush_calls=_over(sum, [one.flush_calls for one in accounts]),
+        evicted_keys=_over(sum, [one.evicted_keys for one in accounts]),
+        loaded_keys=_over(sum, [one.loaded_keys for one in accounts]),
+        key_count=_over(sum, [one.key_count for one in accounts]),
+        used_memory=fullest.used_memory,
+        maxmemory=fullest.maxmemory,
+        is_loading=any(one.is_loading for one in accounts),
+    )
+
+
+def _over(fold: Callable[[list[T]], T], values: Sequence[T | None]) -> T | None:
+    known = [value for value in values if value is not None]
+    return fold(known) if len(known) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

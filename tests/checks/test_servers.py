@@ -63,7 +63,8 @@ def test_a_healthy_server_has_nothing() -> None:
 
 
 def test_what_cannot_be_seen_is_judged_by_nobody() -> None:
-    blind = RedisCircumstances(**dict.fromkeys((one.name for one in fields(HEALTHY)), UNSEEN))
+    names = {one.name for one in fields(HEALTHY)} - {"server", "others"}
+    blind = RedisCircumstances(**dict.fromkeys(names, UNSEEN))  # type: ignore[arg-type]
     assert told(REDIS, blind) == dict.fromkeys(
         OF_SERVERS, "cannot judge: this user may not run INFO"
     )
@@ -220,3 +221,24 @@ def test_the_span_of_what_is_big_is_told() -> None:
     rows = [{"fingerprints": b"f", "size": size} for size in (5, 120_000, 3_000_000)]
     (finding,) = [one for one in found(POSTGRES, *rows) if one.code == "big-value"]
     assert (finding.count, finding.evidence) == (2, "records of 120,000 to 3,000,000 bytes")
+
+
+def test_of_several_servers_the_one_is_named_that_has_it() -> None:
+    one, other = (replace(HEALTHY, server=name) for name in ("10.0.0.1:7000", "10.0.0.2:7000"))
+    evicting = replace(other, eviction_policy="allkeys-lru", evicted_count=3)
+    assert of(server=one.server, others=(evicting,)) == {
+        "eviction-enabled": "10.0.0.2:7000: maxmemory-policy is allkeys-lru",
+        "keys-evicted": "10.0.0.2:7000: 3 keys were evicted since the server began to count",
+    }
+    assert of(others=(other,)) == {}
+
+
+def test_what_all_servers_say_alike_is_said_once() -> None:
+    assert of(uncovered_slots=12, others=(replace(HEALTHY, uncovered_slots=12),)) == {
+        "slots-uncovered": "nobody serves 12 of 16,384 slots"
+    }
+
+
+def test_a_server_that_says_nothing_is_not_healthy_beside_one_that_is() -> None:
+    silent = replace(HEALTHY, eviction_policy=UNSEEN)
+    assert of(others=(silent,))["eviction-enabled"] == ("cannot judge: this user may not run INFO")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from idemctl.domain.incident import Account
+from idemctl.domain.incident import Account, together
 from idemctl.stores.redis.translation import is_not_permitted
 
 if TYPE_CHECKING:
@@ -18,7 +18,12 @@ _COMMANDS = "cmdstat_"
 
 
 def read_account(lane: Lane) -> Account:
-    """Ask the server; it says little where this user may not use INFO.
+    """Ask the server, of a cluster each; one says little where this user may not use INFO."""
+    return together([_account(server) for server in lane.servers])
+
+
+def _account(lane: Lane) -> Account:
+    """Ask one server.
 
     Counters of commands are in no default section, and Redis 6.2 takes one section at a time.
     """

@@ -1,21 +1,19 @@
 """The bulk path, and the one door through which every command goes.
 
-RESP is packed by hand into one buffer for many keys, and sent over redis-py's own connection,
-TLS and ACL included. Several bursts may be in flight; replies come in their order.
-A lane is one connection to one primary.
+Bursts are sent over redis-py's own connection, TLS and ACL included. Several may be in flight;
+replies come in their order. A lane is one connection to one primary; `cluster` makes one of
+several.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from redis import exceptions
 
 from idemctl.errors import IdemctlError, Refused
+from idemctl.stores.redis.bursts import Burst
 from idemctl.stores.redis.connect import connect
 from idemctl.stores.redis.reads import only_reads
 from idemctl.stores.redis.replies import Replies
@@ -23,73 +21,17 @@ from idemctl.stores.redis.sieve import Sieve
 from idemctl.stores.redis.translation import lost, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import timedelta
     from typing import Self
 
     from idemctl.domain.secrets import Secret
+    from idemctl.stores.redis.bursts import Command, Packet, Reply
     from idemctl.stores.redis.connect import Wire
+    from idemctl.stores.redis.slots import Node
 
-KEY = None
-"""Stands in a command for the key."""
-
-_USUAL = 1024
-"""Bytes of a key or a value; what is written before longer ones is not kept."""
-_SLOT = b"$%d\r\n%b\r\n"
-
-Command = tuple[bytes | None, ...]
-Reply = Any
-"""Bytes, a number, `None`, a list; or a `ResponseError`, as a value."""
-_Landed = deque[list[Reply]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Burst:
-    """Commands that travel together: each is sent for the first key, then for the next.
-
-    What concerns one key travels side by side, so that little can happen between.
-    """
-
-    commands: tuple[Command, ...]
-    keys: Sequence[bytes]
-
-    @classmethod
-    def of(cls, *words: bytes) -> Self:
-        """Make a burst of one command that is sent once."""
-        return cls(commands=(words,), keys=(b"",))
-
-    @property
-    def reply_count(self) -> int:
-        """How many replies will come."""
-        return len(self.commands) * len(self.keys)
-
-    def packed(self) -> bytes:
-        """Write it as the server reads it."""
-        befores, last = _texts(self.commands)
-        lengths = list(map(len, self.keys))
-        pieces: list[Iterable[bytes]] = []
-        for before in befores:
-            pieces += [map(before.__getitem__, lengths), self.keys]
-        pieces.append(repeat(last, len(lengths)))
-        return b"".join(chain.from_iterable(zip(*pieces, strict=True)))
-
-
-class Packet(Protocol):
-    """What can be sent."""
-
-    @property
-    def commands(self) -> tuple[Command, ...]:
-        """What must be permitted."""
-        ...
-
-    @property
-    def reply_count(self) -> int:
-        """How many replies will come."""
-        ...
-
-    def packed(self) -> bytes:
-        """Write it as the server reads it."""
-        ...
+    Landed = deque[list[Reply]]
+    """Replies that arrived for somebody, and were not taken yet."""
 
 
 class Lane:
@@ -99,14 +41,18 @@ class Lane:
     connection may lead to another server.
     """
 
-    def __init__(self, wire: Wire, *, place: str, user: str, writable: bool) -> None:
+    def __init__(
+        self, wire: Wire, *, place: str, user: str, writable: bool, server: str = ""
+    ) -> None:
         self.place = place
         self.user = user
+        self.server = server
+        """Which of a cluster's it is."""
         self._wire = wire
         self._replies = Replies(wire)
         self._writable = writable
-        self._flying: deque[tuple[int, _Landed]] = deque()
-        self._landed: _Landed = deque()
+        self._flying: deque[tuple[int, Landed]] = deque()
+        self._landed: Landed = deque()
 
     @classmethod
     def open(
@@ -117,21 +63,24 @@ class Lane:
         application: str,
         writable: bool,
         patience: timedelta | None = None,
+        node: Node | None = None,
     ) -> Self:
         """Connect, and say who it is where the server permits that.
 
         Args:
-            url: where to.
+            url: where to, and as whom.
             place: what errors call this store.
             application: shown to administrators in `CLIENT LIST`.
             writable: without it every command that does more than read is refused here.
             patience: how long it waits for a reply, where that matters.
+            node: the server of a cluster, where it is another than the URL's.
 
         Raises:
             IdemctlError: as `connect` does.
         """
-        wire, user = connect(url, place=place, patience=patience)
-        lane = cls(wire, place=place, user=user, writable=writable)
+        wire, user = connect(url, place=place, patience=patience, node=node)
+        server = str(node or "")
+        lane = cls(wire, place=place, user=user, writable=writable, server=server)
         name = application.encode("ascii", errors="replace").replace(b" ", b"-")
         try:
             lane.tell(b"CLIENT", b"SETNAME", name)
@@ -147,9 +96,10 @@ class Lane:
             Refused: a command is none that reads, and the lane is not open for writing.
             Unreachable: the connection is lost.
         """
-        self._send(bursts, self._landed)
+        self.put(bursts, self._landed)
 
-    def _send(self, bursts: Sequence[Packet], landed: _Landed) -> None:
+    def put(self, bursts: Sequence[Packet], landed: Landed) -> None:
+        """Send bursts whose replies `take` gives, apart from those of all others."""
         for burst in bursts:
             for command in burst.commands:
                 self._admit(command)
@@ -167,7 +117,7 @@ class Lane:
         Raises:
             Unreachable: the connection is lost, or the server loads its data.
         """
-        return self._received(self._landed)
+        return self.take(self._landed)
 
     def ask(self, burst: Packet) -> list[Reply]:
         """Send a burst and wait for its replies; those of others stay for `receive`."""
@@ -178,12 +128,13 @@ class Lane:
 
         What is done with the first is done while the server works on the next.
         """
-        landed: _Landed = deque()
-        self._send(bursts, landed)
+        landed: Landed = deque()
+        self.put(bursts, landed)
         for _ in bursts:
-            yield self._received(landed)
+            yield self.take(landed)
 
-    def _received(self, landed: _Landed) -> list[Reply]:
+    def take(self, landed: Landed) -> list[Reply]:
+        """Give the replies to the oldest burst that was sent for `landed`; see `receive`."""
         while not landed:
             self._read()
         return landed.popleft()
@@ -210,6 +161,15 @@ class Lane:
     def leave_out(self, longest: int) -> None:
         """Give `None` from now on for texts of more bytes, which are not kept meanwhile."""
         self._replies.sieve = Sieve(longest)
+
+    @property
+    def servers(self) -> Sequence[Lane]:
+        """A lane to each primary that keys are on."""
+        return (self,)
+
+    def division(self) -> object:
+        """Tell how keys are divided among servers: equal as long as no key changes its own."""
+        return None
 
     def is_idle(self) -> bool:
         """Whether it is still connected, and nothing is on its way."""
@@ -249,32 +209,3 @@ class Lane:
 
     def _translated(self, error: exceptions.RedisError) -> IdemctlError:
         return translated(error, place=self.place, user=self.user)
-
-
-class Before(dict[int, bytes]):
-    """What stands before a key or a value, for each length that occurs."""
-
-    def __init__(self, text: bytes) -> None:
-        super().__init__()
-        self._text = text
-
-    def __missing__(self, length: int) -> bytes:
-        text = b"%b$%d\r\n" % (self._text, length)
-        if length < _USUAL:
-            self[length] = text
-        return text
-
-
-@lru_cache(maxsize=8)
-def _texts(commands: tuple[Command, ...]) -> tuple[list[Before], bytes]:
-    """Write commands; give what stands before each key in them, and what after the last."""
-    befores, text = [], b""
-    for command in commands:
-        text += b"*%d\r\n" % len(command)
-        for word in command:
-            if word is KEY:
-                befores.append(Before(text))
-                text = b"\r\n"
-            else:
-                text += _SLOT % (len(word), word)
-    return befores, text

@@ -6,6 +6,7 @@ Nearly all of it is in one INFO, which answers also where CONFIG is forbidden.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,15 @@ _REPLICA = re.compile(r"slave[0-9]+")
 
 
 def read_circumstances(lane: Lane) -> RedisCircumstances:
-    """Ask for all of them; what this user may not ask for says which right is missing."""
+    """Ask each server for all of them; what this user may not ask for says what is missing."""
+    first, *others = [_of_server(server) for server in lane.servers]
+    return replace(first, others=tuple(others))
+
+
+def _of_server(lane: Lane) -> RedisCircumstances:
     said = _Said.of(lane, b"INFO", b"all")
     return RedisCircumstances(
+        server=lane.server,
         eviction_policy=said.text("maxmemory_policy"),
         evicted_count=said.number("evicted_keys"),
         memory_used=_counted(said),

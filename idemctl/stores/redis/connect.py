@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from idemctl.domain.secrets import Secret
+    from idemctl.stores.redis.slots import Node
 
 _TIMEOUTS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
 """Seconds; a URL may ask for others."""
@@ -74,13 +75,16 @@ class Wire(Protocol):
         ...
 
 
-def connect(url: Secret, *, place: str, patience: timedelta | None = None) -> tuple[Wire, str]:
+def connect(
+    url: Secret, *, place: str, patience: timedelta | None = None, node: Node | None = None
+) -> tuple[Wire, str]:
     """Open a connection.
 
     Args:
         url: `redis://`, `rediss://` or `unix://`, with redis-py's parameters.
         place: what errors call this store.
         patience: how long to wait for a reply, whatever the URL says.
+        node: where to instead, as the same user and by TLS where the URL says so.
 
     Returns:
         The connection, and the user that it speaks for.
@@ -93,6 +97,8 @@ def connect(url: Secret, *, place: str, patience: timedelta | None = None) -> tu
     whole = url.reveal()
     try:
         kind, options = _parsed(whole)
+        if node is not None:
+            kind, options = _redirected(kind, options, node)
         ours = _OURS if patience is None else _OURS | {"socket_timeout": patience.total_seconds()}
         wire = cast("Wire", _showing_its_socket(kind)(**_TIMEOUTS | options | ours))
     except (exceptions.RedisError, *_UNREADABLE):
@@ -104,6 +110,13 @@ def connect(url: Secret, *, place: str, patience: timedelta | None = None) -> tu
     except _UNREADABLE:
         raise _unreadable(place) from None
     return wire, str(options.get("username") or "default")
+
+
+def _redirected(kind: type, options: dict[str, Any], node: Node) -> tuple[type, dict[str, Any]]:
+    """Lead to another server of the same cluster."""
+    if options.pop("path", None) is not None:
+        kind = driver.Connection
+    return kind, options | {"host": node.host, "port": node.port}
 
 
 def _showing_its_socket(kind: type) -> type:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.keys import escape
-from idemctl.errors import Unsupported
 from idemctl.stores.answers import Description
 from idemctl.stores.redis.rights import try_rights
 
 if TYPE_CHECKING:
     from idemctl.layouts.model import RedisLayout
-    from idemctl.stores.redis.bulk import Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Reply
 
 _FLOORS = {"Redis": (6, 2), "Valkey": (7, 2)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,7 +57,7 @@ def describe(lane: Lane, *, place: str, prefix: bytes, layout: RedisLayout) -> D
         is_replica=server.is_replica,
         # A server counts the keys of a database, not those under a prefix.
         row_estimate=None,
-        hides_rows=_hidden(lane) if server.is_cluster else None,
+        hides_rows=None,
         rights=tuple(try_rights(lane, layout, user=name, prefix=prefix)),
     )
 
@@ -87,31 +87,6 @@ def read_server(lane: Lane) -> Server:
         is_replica=role not in {"master", "primary"},
         is_cluster=mode == "cluster",
     )
-
-
-def refuse_part_of_cluster(lane: Lane) -> None:
-    """Refuse to take one node's keys for the whole of a cluster's.
-
-    Raises:
-        Unsupported: other primaries hold keys too, or may.
-    """
-    if not read_server(lane).is_cluster:
-        return
-    hidden = _hidden(lane)
-    if hidden is not None:
-        raise Unsupported(
-            f"{lane.place}: cannot judge: {hidden}",
-            hint="idemctl reads one primary; a cluster of several is not read in parts",
-        )
-
-
-def _hidden(lane: Lane) -> str | None:
-    """Say why a cluster's node may not show all keys; None where it is the only one."""
-    reply = lane.tell(b"CLUSTER", b"INFO")
-    primaries = _lines(reply).get("cluster_size", "")
-    if primaries in {"0", "1"}:
-        return None
-    return f"this is one node of a cluster with {primaries or 'an unknown number of'} primaries"
 
 
 def _pairs(reply: Reply) -> dict[str, str]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Flaw
 from idemctl.layouts.detect import SeenKey
-from idemctl.stores.redis.bulk import KEY, Burst, Lane
-from idemctl.stores.redis.describe import refuse_part_of_cluster
+from idemctl.stores.redis.bursts import KEY, Burst
+from idemctl.stores.redis.cluster import open_lane
+from idemctl.stores.redis.pages import KeyPages
 from idemctl.stores.redis.translation import is_wrong_type
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.codecs import Value
-    from idemctl.stores.redis.bulk import Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Reply
 
 PLACE = "redis"
 _PAGE = 100
@@ -42,10 +44,10 @@ class RedisDatabase:
     def keys(self, count: int) -> Iterator[Sequence[SeenKey]]:
         """See `ShowsKeys.keys`."""
         lane = self._lane
-        refuse_part_of_cluster(lane)
+        pages = KeyPages(lane, b"", size=_PAGE)
         cursor, seen = b"0", set[bytes]()
         while len(seen) < count:
-            cursor, page = lane.demand(b"SCAN", cursor, b"COUNT", b"%d" % _PAGE)
+            cursor, page = pages.read(lane.ask(pages.burst(cursor))[0])
             names = [name for name in dict.fromkeys(page) if name not in seen]
             seen.update(names)
             yield self._seen(names)
@@ -59,7 +61,7 @@ class RedisDatabase:
 
     @cached_property
     def _lane(self) -> Lane:
-        return Lane.open(self._url, place=PLACE, application=self._application, writable=False)
+        return open_lane(self._url, place=PLACE, application=self._application, writable=False)
 
     def _seen(self, names: Sequence[bytes]) -> list[SeenKey]:
         lane = self._lane

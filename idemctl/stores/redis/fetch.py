@@ -16,7 +16,7 @@ import numpy as np
 from idemctl.domain.instants import FOREVER, MISSING, to_micros
 from idemctl.domain.records import Flaw
 from idemctl.layouts.codecs import is_presence
-from idemctl.stores.redis.bulk import KEY, Burst
+from idemctl.stores.redis.bursts import KEY, Burst
 from idemctl.stores.redis.translation import is_unknown_command, is_wrong_type
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.reading import Decoded, KeyspaceReader
-    from idemctl.stores.redis.bulk import Command, Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Command, Reply
 
 CHUNK = 125
 """The values of so many keys are asked for in one burst, so that others are served between;"""

@@ -8,7 +8,7 @@ deadline is not done.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import numpy as np
 
 from idemctl.errors import Unreachable
 from idemctl.stores.answers import Written
-from idemctl.stores.redis.bulk import KEY, Before
+from idemctl.stores.redis.bursts import KEY, Before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.errors import IdemctlError
-    from idemctl.stores.redis.bulk import Command, Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Command, Reply
 
 PATIENCE = timedelta(seconds=1)
 """How long a reply is waited for, and how long the server may write what it was sent: rows in
@@ -55,7 +56,7 @@ return written
 class Writes:
     """Strings to be written where there are none, each to expire at its instant."""
 
-    names: Sequence[bytes]
+    keys: Sequence[bytes]
     values: Sequence[bytes]
     until_ms: Sequence[int]
     deadline_ms: int
@@ -67,10 +68,23 @@ class Writes:
         """What must be permitted."""
         return ((b"SET", KEY),)
 
+    def among(self, places: Sequence[int]) -> Writes:
+        """See `Packet.among`; only where each key has a script of its own."""
+        return replace(
+            self,
+            keys=[self.keys[at] for at in places],
+            values=[self.values[at] for at in places],
+            until_ms=[self.until_ms[at] for at in places],
+        )
+
+    def one_by_one(self) -> Sequence[Writes]:
+        """See `Packet.one_by_one`."""
+        return [self]
+
     @property
     def reply_count(self) -> int:
         """How many replies will come."""
-        return len(self.names[:: self.at_once])
+        return len(self.keys[:: self.at_once])
 
     def packed(self) -> bytes:
         """Write them as the server reads them."""
@@ -78,15 +92,15 @@ class Writes:
 
     def portions(self) -> Iterator[slice]:
         """Give which keys each script writes."""
-        for start in range(0, len(self.names), self.at_once):
-            yield slice(start, min(start + self.at_once, len(self.names)))
+        for start in range(0, len(self.keys), self.at_once):
+            yield slice(start, min(start + self.at_once, len(self.keys)))
 
     def _script(self, some: slice) -> Iterator[bytes]:
         count = some.stop - some.start
         ends = [b"%d" % until for until in self.until_ms[some]]
         arguments = chain.from_iterable(zip(self.values[some], ends, strict=True))
         words = [
-            b"EVAL", _SCRIPT, b"%d" % count, *self.names[some],
+            b"EVAL", _SCRIPT, b"%d" % count, *self.keys[some],
             b"%d" % self.deadline_ms, *arguments,
         ]  # fmt: skip
         yield b"*%d\r\n" % len(words)
@@ -106,14 +120,14 @@ def fill(
     """Write what is absent, and say which were; no twin without a name. See `Fills.fill`."""
     named = np.array([name is not None for name in names], np.bool_)
     writes = Writes(
-        names=[name for name in names if name is not None],
+        keys=[name for name in names if name is not None],
         values=list(compress(values, named)),
         until_ms=(until[named] // _MICROS).tolist(),
         deadline_ms=deadline_ms,
         at_once=at_once,
     )
-    replies = lane.ask(writes) if writes.names else []
-    flags = np.zeros(len(writes.names), np.bool_)
+    replies = lane.ask(writes) if writes.keys else []
+    flags = np.zeros(len(writes.keys), np.bool_)
     failure = None
     for some, reply in zip(writes.portions(), replies, strict=True):
         told, error = _read(lane, reply)

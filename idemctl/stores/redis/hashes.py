@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Flaw
-from idemctl.stores.redis.bulk import KEY, Burst
+from idemctl.stores.redis.bursts import KEY, Burst
 from idemctl.stores.redis.fetch import CHUNK, CHUNKS, GONE, LONGEST, Fetcher, Rows
 from idemctl.stores.redis.translation import is_wrong_type
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from idemctl.layouts.codecs import Value
     from idemctl.layouts.model import RedisLayout
-    from idemctl.stores.redis.bulk import Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Reply
 
     _Weighed = tuple[bytes, int]
 

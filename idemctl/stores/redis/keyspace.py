@@ -15,9 +15,9 @@ from idemctl.errors import Unreachable, Unsupported
 from idemctl.layouts.containers import Container
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
-from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.circumstances import read_circumstances
-from idemctl.stores.redis.describe import describe, read_clock, read_server, refuse_part_of_cluster
+from idemctl.stores.redis.cluster import open_lane
+from idemctl.stores.redis.describe import describe, read_clock, read_server
 from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
 from idemctl.stores.redis.scan import Scanner, names
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Choose, Description, Found, Shard, Wanted, Written
+    from idemctl.stores.redis.bulk import Lane
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -268,7 +269,7 @@ class RedisKeyspace:
         return self._kept
 
     def _open(self, patience: timedelta | None = None) -> Lane:
-        return Lane.open(
+        return open_lane(
             self._url,
             place=self._place,
             application=self._application,
@@ -287,7 +288,6 @@ class RedisKeyspace:
         lane = self._open()
         self._lanes.add(lane)
         try:
-            refuse_part_of_cluster(lane)
             yield lane
         finally:
             self._lanes.discard(lane)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Flaw
-from idemctl.stores.redis.bulk import KEY, Burst
+from idemctl.stores.redis.bursts import KEY, Burst
 from idemctl.stores.redis.fetch import CHUNK, GONE, LONGEST, Fetcher, Rows
 from idemctl.stores.redis.pages import sure
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from idemctl.layouts.model import RedisLayout
-    from idemctl.stores.redis.bulk import Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Reply
 
 _MOST_BYTES = 16 * 1024 * 1024
 """What fields hold that are asked for at once."""

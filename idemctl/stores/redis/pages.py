@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from idemctl.errors import Refused, Unsupported
+from idemctl.errors import Refused, Unreachable, Unsupported
 from idemctl.layouts.containers import Container
-from idemctl.stores.redis.bulk import Burst
+from idemctl.stores.redis.bursts import Burst
 from idemctl.stores.redis.translation import is_syntax_error, is_wrong_type
 
 if TYPE_CHECKING:
-    from idemctl.stores.redis.bulk import Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Reply
 
 _PAGE = 1000
 """How many names the server looks at for one page."""
 _GLOB = re.compile(rb"([*?\[\]\\^])")
 _LONGEST = 1024 * 1024
 _FEWEST, _MOST = 10, 100
+_BEGIN, _GOES_ON = b"0", b"1"
+"""Cursors: of the first page, and after the last; and of any page between."""
 _TYPES = {Container.SET_MEMBER: "set", Container.HASH_FIELD: "hash"}
 
 
@@ -41,27 +45,45 @@ class Pages(Protocol):
 
 
 class KeyPages:
-    """Lists the keys under a prefix."""
+    """Lists the keys under a prefix: where a cluster has several primaries, of each in turn."""
 
-    size = _PAGE
-
-    def __init__(self, lane: Lane, prefix: bytes) -> None:
+    def __init__(self, lane: Lane, prefix: bytes, size: int = _PAGE) -> None:
+        self.size = size
         self._lane = lane
         self._match = _GLOB.sub(rb"\\\1", prefix) + b"*"
+        self._open = deque((server, _BEGIN) for server in range(len(lane.servers)))
+        """Who has more names, and the cursor there; first who is asked next."""
+        self._division = lane.division()
 
     def count(self) -> int:
         """See `Pages.count`; a server counts the keys of a database."""
-        reply = self._lane.tell(b"DBSIZE")
-        return reply if type(reply) is int else 0
+        replies = [server.tell(b"DBSIZE") for server in self._lane.servers]
+        return sum(reply if type(reply) is int else 0 for reply in replies)
 
-    def burst(self, cursor: bytes) -> Burst:
+    def burst(self, cursor: bytes) -> Burst:  # noqa: ARG002 - Each server has its own.
         """See `Pages.burst`."""
-        return Burst.of(b"SCAN", cursor, b"MATCH", self._match, b"COUNT", b"%d" % self.size)
+        server, own = self._open[0]
+        words = (b"SCAN", own, b"MATCH", self._match, b"COUNT", b"%d" % self.size)
+        return Burst.of(*words, server=server)
 
     def read(self, reply: Reply) -> tuple[bytes, list[bytes]]:
-        """See `Pages.read`."""
-        cursor, names = self._lane.checked(reply)
-        return cursor, names
+        """See `Pages.read`.
+
+        Raises:
+            Unreachable: keys moved from server to server meanwhile, and some may be left out.
+        """
+        server, _ = self._open.popleft()
+        own, names = self._lane.checked(reply)
+        if own != _BEGIN:
+            self._open.append((server, own))
+        if self._open:
+            return _GOES_ON, names
+        if self._lane.division() != self._division:
+            raise Unreachable(
+                f"{self._lane.place}: cannot judge: the cluster moved keys while they were listed",
+                hint="run again when it moves none: valkey-cli --cluster check tells",
+            )
+        return _BEGIN, names
 
 
 class MemberPages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Flaw
-from idemctl.stores.redis.bulk import KEY
+from idemctl.stores.redis.bursts import KEY
 from idemctl.stores.redis.fetch import GONE, Fetcher
 from idemctl.stores.redis.translation import is_wrong_type
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from idemctl.stores.redis.bulk import Command
+    from idemctl.stores.redis.bursts import Command
 
 READS = frozenset(
     {
         b"ACL WHOAMI",
+        b"ASKING",
         b"CLIENT SETNAME",
         b"CLUSTER INFO",
+        b"CLUSTER NODES",
+        b"CLUSTER SLOTS",
         b"DBSIZE",
         b"GETRANGE",
         b"HELLO",

@@ -10,7 +10,7 @@ from idemctl.domain.records import Flaw
 from idemctl.errors import Denied
 from idemctl.layouts.containers import Container
 from idemctl.layouts.siblings import Family
-from idemctl.stores.redis.bulk import Burst
+from idemctl.stores.redis.bursts import Burst
 from idemctl.stores.redis.fetch import GONE, HEAD, beginning
 from idemctl.stores.redis.translation import is_not_permitted, is_wrong_type
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from idemctl.layouts.conditions import Row
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.siblings import Asked
-    from idemctl.stores.redis.bulk import Lane, Reply
+    from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Reply
     from idemctl.stores.redis.fetch import Fetcher, Rows
 
 _Kin = tuple["Row | Flaw", int]

@@ -125,12 +125,11 @@ def through(request: pytest.FixtureRequest) -> Iterator[Callable[..., RedisKeysp
     """Open a keyspace through the Redis side of a layout that a test writes."""
     with contextlib.ExitStack() as opened:
 
-        def open_keyspace(text: str, **more: Any) -> RedisKeyspace:
+        def open_keyspace(text: str, *, url: str | None = None, **more: Any) -> RedisKeyspace:
             side = side_of(text)
-            options = {"url": request.getfixturevalue("url"), "prefix": side.prefix} | more
             one = RedisKeyspace(
-                url=Secret(options["url"]),
-                prefix=options["prefix"],
+                url=Secret(url or request.getfixturevalue("url")),
+                prefix=more.get("prefix", side.prefix),
                 layout=side,
                 writable=bool(more.get("writable")),
                 application="idemctl test",

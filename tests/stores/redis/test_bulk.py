@@ -12,7 +12,7 @@ from redis.connection import Connection
 
 import idemctl.stores.redis
 from idemctl.errors import Refused, Unreachable
-from idemctl.stores.redis.bulk import KEY, Burst
+from idemctl.stores.redis.bursts import KEY, Burst
 from idemctl.stores.redis.reads import READS
 from tests.stores.redis.servers import say
 
@@ -114,6 +114,8 @@ def test_nothing_goes_past_the_door() -> None:
                     ("connect.py", {"connection"}),
                     ("connect.py", {"exceptions"}),
                     ("bulk.py", {"exceptions"}),
+                    ("cluster.py", {"exceptions"}),
+                    ("slots.py", {"REDIS_CLUSTER_HASH_SLOTS", "key_slot"}),
                     ("translation.py", {"exceptions"}),
                     ("replies.py", {"exceptions"}),
                     ("replies.py", {"DefaultParser"}),

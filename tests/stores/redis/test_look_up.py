@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from idemctl.domain.batch import Batch
     from idemctl.layouts.model import RedisLayout
     from idemctl.stores.answers import Found, Wanted
-    from idemctl.stores.redis.bulk import Packet
+    from idemctl.stores.redis.bursts import Packet
     from idemctl.stores.redis.keyspace import RedisKeyspace
 
 KIB = 1024

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import redis
 
-    from idemctl.stores.redis.bulk import Reply
+    from idemctl.stores.redis.bursts import Reply
     from idemctl.stores.redis.keyspace import RedisKeyspace
 
 KIB, MIB = 1024, 1024 * 1024

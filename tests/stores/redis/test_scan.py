@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from idemctl.domain.batch import Batch
     from idemctl.layouts.model import RedisLayout
-    from idemctl.stores.redis.bulk import Reply
+    from idemctl.stores.redis.bursts import Reply
     from idemctl.stores.redis.keyspace import RedisKeyspace
 
 KIB = 1024
