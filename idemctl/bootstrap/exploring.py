@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from idemctl.bootstrap.layouts import preset, preset_files
+from idemctl.bootstrap.layouts import preset, preset_files, where_of
 from idemctl.bootstrap.openers import PostgresTableOpener
 from idemctl.layouts.detect import Configured
 from idemctl.operations.layout_detect import Database, Keyspace
@@ -70,20 +70,18 @@ class Explorer:
     def _postgres(self) -> Iterator[tuple[Secret, str, Configured]]:
         for name, store in self._settings.chosen().items():
             if store.postgres is not None:
-                layout = self._catalogue.layout(name, "postgres", store.postgres.layout)
-                side = layout.postgres
-                place = store.postgres.table or (side.table if side else "")
-                said = self._configured(name, layout, place)
-                yield self._settings.postgres_dsn(name), store.postgres.dsn_env, said
+                layouts = self._catalogue.layouts(name, "postgres")
+                place = where_of(store.postgres, layouts[0].postgres)
+                way = self._settings.postgres_dsn(name), store.postgres.dsn_env
+                yield from ((*way, self._configured(name, one, place)) for one in layouts)
 
     def _redis(self) -> Iterator[tuple[Secret, str, Configured]]:
         for name, store in self._settings.chosen().items():
             if store.redis is not None:
-                layout = self._catalogue.layout(name, "redis", store.redis.layout)
-                side = layout.redis
-                place = store.redis.prefix or (side.prefix if side else "")
-                said = self._configured(name, layout, place)
-                yield self._settings.redis_url(name), store.redis.url_env, said
+                layouts = self._catalogue.layouts(name, "redis")
+                place = where_of(store.redis, layouts[0].redis)
+                way = self._settings.redis_url(name), store.redis.url_env
+                yield from ((*way, self._configured(name, one, place)) for one in layouts)
 
     def _configured(self, store: str, layout: Layout, place: str) -> Configured:
         self._own.setdefault(layout.layout, layout)

@@ -86,25 +86,48 @@ class Catalogue:
         self._settings = settings
         self._proofs = proofs
 
-    def side(self, name: str, engine: str, layout: str) -> Any:
-        """Find one side of the layout that a store names; see `layout`."""
-        return getattr(self.layout(name, engine, layout), engine)
+    def side(self, name: str, engine: str) -> Any:
+        """Find one side of the only layout that a store names for it; see `layouts`."""
+        (only,) = self.layouts(name, engine)
+        return getattr(only, engine)
 
-    def layout(
-        self, name: str, engine: str, layout: str, *, writes_at: datetime | None = None
-    ) -> Layout:
-        """Find the layout that a store names for one of its sides.
+    def layouts(self, name: str, engine: str, *, writes_at: datetime | None = None) -> list[Layout]:
+        """Find the layouts that a store names for one of its sides, in their order.
 
         Args:
             name: the store.
             engine: the side, `postgres` or `redis`.
-            layout: a preset, or a file.
-            writes_at: when it is to be written through, if it is.
+            writes_at: when it is to be written through them, if it is.
 
         Raises:
-            ConfigError: there is no such layout, or it does not describe that side.
-            Refused: it is to be written through, and nobody has tried it on that store.
+            ConfigError: there is no such layout, it does not describe that side, or they cannot
+                be over one table or prefix.
+            Refused: it is to be written through one that nobody has tried on that store.
         """
+        from idemctl.layouts.sharing import rows_of
+
+        configured = getattr(self._settings.stores[name], engine)
+        found = [self._layout(name, engine, one, writes_at) for one in configured.layouts]
+        sides = [getattr(one, engine) for one in found]
+        if len({where_of(configured, side) for side in sides}) > 1:
+            where = "table" if engine == "postgres" else "prefix"
+            raise self._misfit(name, engine, f"have no {where} in common; say which: `{where}:`")
+        if len({getattr(side, "container", None) for side in sides}) > 1:
+            raise self._misfit(name, engine, "keep records as keys, and as parts of one key")
+        for layout, side in zip(found[:-1], sides[:-1], strict=True):
+            if engine == "postgres" and rows_of(side) == "always":
+                raise self._misfit(
+                    name, engine, f"after {layout.layout}, which reads every row, are never asked"
+                )
+        return found
+
+    def _misfit(self, name: str, engine: str, why: str) -> ConfigError:
+        return ConfigError(
+            f"{self._settings.origin(f'stores.{name}.{engine}.layout')}: its layouts {why}",
+            hint="a record is the first layout's whose conditions hold: name the strictest first",
+        )
+
+    def _layout(self, name: str, engine: str, layout: str, writes_at: datetime | None) -> Layout:
         from idemctl.documents import read_model
         from idemctl.domain.proofs import Claim
         from idemctl.layouts.model import Layout

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import PostgresLayout, RedisLayout
+    from idemctl.layouts.sharing import Turn
     from idemctl.stores.ports import Store
 
 
@@ -42,6 +43,7 @@ class RedisKeyspaceOpener:
     url: Secret
     prefix: str
     layout: RedisLayout
+    turn: Turn
     application: str
 
     def open(self, *, writable: bool) -> Store:
@@ -52,6 +54,7 @@ class RedisKeyspaceOpener:
             url=self.url,
             prefix=self.prefix,
             layout=self.layout,
+            turn=self.turn,
             writable=writable,
             application=self.application,
         )

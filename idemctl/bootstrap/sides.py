@@ -10,13 +10,15 @@ from idemctl.domain.policies import Policies
 from idemctl.domain.sight import Engine
 from idemctl.errors import Unsupported
 from idemctl.layouts.codecs import is_opaque
+from idemctl.layouts.sharing import apart, turns
 from idemctl.layouts.sight import sight_of
 from idemctl.layouts.transcript import transcript
 from idemctl.run.target import Target
 from idemctl.settings.policies import read_policies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from idemctl.bootstrap.layouts import Catalogue
     from idemctl.layouts.model import Layout
@@ -47,22 +49,52 @@ class Sides:
             ConfigError: a layout, a policy file or a connection string is not there.
             Refused: it is to be written through a layout that nobody has tried.
         """
-        store = self._settings.stores[name]
-        application = f"idemctl {run.verb} {run.id}"
+        promised = self._settings.stores[name].policies
+        policies = Policies() if promised is None else read_policies(promised)
         writes_at = run.started_at if writes else None
-        policies = Policies() if store.policies is None else read_policies(store.policies)
-        if store.postgres is not None and (through is None or through.postgres is not None):
-            found = through or self._catalogue.layout(
-                name, "postgres", store.postgres.layout, writes_at=writes_at
-            )
-            layout = found.postgres
-            assert layout is not None
+        application = f"idemctl {run.verb} {run.id}"
+        rows = self._layouts(name, "postgres", writes_at, through)
+        keys = self._layouts(name, "redis", writes_at, through)
+        targets = [
+            *self._tables(name, rows, policies, application, writes=writes),
+            *self._keyspaces(name, keys, policies, application),
+        ]
+        for layout, target in zip([*rows, *keys], targets, strict=True):
+            if through is None or through == layout:
+                yield target
+
+    def _layouts(
+        self, name: str, engine: str, writes_at: datetime | None, through: Layout | None
+    ) -> list[Layout]:
+        """List the layouts of one side, in their order; none where there is no such side."""
+        side = getattr(self._settings.stores[name], engine)
+        if side is None or (through is not None and getattr(through, engine) is None):
+            return []
+        if through is not None and len(side.layouts) == 1:
+            return [through]
+        layouts = self._catalogue.layouts(name, engine, writes_at=writes_at)
+        return layouts if through is None or through in layouts else [through]
+
+    def _tables(
+        self,
+        name: str,
+        layouts: Sequence[Layout],
+        policies: Policies,
+        application: str,
+        *,
+        writes: bool,
+    ) -> Iterator[Target]:
+        store = self._settings.stores[name]
+        described = [one.postgres for one in layouts if one.postgres is not None]
+        for found, layout in zip(layouts, apart(described), strict=True):
+            assert store.postgres is not None
+            where = where_of(store.postgres, layout)
             yield Target(
                 store=name,
                 opens=PostgresTableOpener(
                     dsn=self._settings.postgres_dsn(name),
                     direct_dsn=self._settings.postgres_dsn(name, direct=writes),
-                    table=where_of(store.postgres, layout),
+                    table=where,
                     layout=layout,
                     application=application,
                 ),
@@ -70,46 +102,50 @@ class Sides:
                 policies=policies,
                 promised=policies,
                 in_progress_means=layout.in_progress_means,
-                where=where_of(store.postgres, layout),
+                where=where,
+                layout=found.layout,
+                is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
             )
-        if store.redis is not None and (through is None or through.redis is not None):
-            found = through or self._catalogue.layout(
-                name, "redis", store.redis.layout, writes_at=writes_at
-            )
-            keyspace = found.redis
-            assert keyspace is not None
+
+    def _keyspaces(
+        self, name: str, layouts: Sequence[Layout], policies: Policies, application: str
+    ) -> Iterator[Target]:
+        store = self._settings.stores[name]
+        described = [one.redis for one in layouts if one.redis is not None]
+        for found, (layout, turn) in zip(layouts, turns(described), strict=True):
+            assert store.redis is not None
+            where = where_of(store.redis, layout)
             yield Target(
                 store=name,
                 opens=RedisKeyspaceOpener(
                     url=self._settings.redis_url(name),
-                    prefix=where_of(store.redis, keyspace),
-                    layout=keyspace,
+                    prefix=where,
+                    layout=layout,
+                    turn=turn,
                     application=application,
                 ),
                 expires_by_itself=True,
                 # Redis keeps no record longer than its own TTL says: no other ttl speaks.
-                in_progress_means=keyspace.in_progress_means,
+                in_progress_means=layout.in_progress_means,
                 engine=Engine.REDIS,
-                where=where_of(store.redis, keyspace),
-                sight=sight_of(keyspace),
+                where=where,
+                layout=found.layout,
+                is_shared=len(layouts) > 1,
+                sight=sight_of(layout),
                 keeps_for=store.redis.ttl,
                 promised=policies,
-                has_opaque_values=is_opaque(keyspace.codec),
-                known_faults=found.known_faults(keyspace),
+                has_opaque_values=is_opaque(layout.codec),
+                known_faults=found.known_faults(layout),
             )
 
     def transcript(self, name: str) -> Transcript | Unsupported:
         """Say how twins of a pair are written, or why they cannot be."""
-        store = self._settings.stores[name]
-        assert store.postgres is not None
-        assert store.redis is not None
         try:
             return transcript(
-                self._catalogue.side(name, "postgres", store.postgres.layout),
-                self._catalogue.side(name, "redis", store.redis.layout),
+                self._catalogue.side(name, "postgres"), self._catalogue.side(name, "redis")
             )
         except Unsupported as error:
             # Only who writes needs it.

@@ -106,7 +106,9 @@ class Workplace:
                 on_redis_miss=chosen[name].on_redis_miss,
             )
             for name, both in sides.items()
-            if len(both) > 1 and (redis := chosen[name].redis) is not None
+            if not any(one.is_shared for one in both)
+            and len(both) > 1
+            and (redis := chosen[name].redis) is not None
         ]
 
     def needed_pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
@@ -120,12 +122,24 @@ class Workplace:
         found = {pair.store for pair in pairs}
         alone = [name for name in self.settings.asked if name not in found]
         if alone or not pairs:
+            self._refuse_shared(alone or list(self.settings.chosen()))
             names = ", ".join(alone or self.settings.chosen())
             raise ConfigError(
                 f"{names}: not kept in both Postgres and Redis, so there is nothing to compare",
                 hint="name a store with postgres and redis, or set DATABASE_URL and REDIS_URL",
             )
         return pairs
+
+    def _refuse_shared(self, names: Sequence[str]) -> None:
+        for name in names:
+            for engine in ("postgres", "redis"):
+                side = getattr(self.settings.stores[name], engine)
+                if side is not None and len(side.layouts) > 1:
+                    raise ConfigError(
+                        f"{self.settings.origin(f'stores.{name}.{engine}.layout')}: {name} has "
+                        f"several layouts in {engine}, and only twins of one layout are compared",
+                        hint="idemctl audit reads all of them; name a store of one layout",
+                    )
 
     def hit_logs(self, run: Run, files: Sequence[Path] = ()) -> list[HitLog]:
         """List the logs of the chosen stores; or `files`, which need no configuration.

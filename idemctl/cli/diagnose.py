@@ -35,7 +35,7 @@ def diagnose(work: Work) -> Report:
     work.say_what_is_assumed()
     paired = {pair.store for pair in pairs}
     alone = {
-        name: "Postgres" if store.redis is None else "Redis"
+        name: "Postgres" if store.redis is None else "Redis" if store.postgres is None else ""
         for name, store in work.workplace.settings.chosen().items()
         if name not in paired
     }

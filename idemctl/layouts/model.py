@@ -75,6 +75,8 @@ class PostgresLayout(Side):
     drags: tuple[TableName, ...] = ()
     """Tables whose rows may go with a record, or lose their reference to it, because the library
     means it so. Without a schema, they stand in that of `table`."""
+    only: Condition | None = None
+    """Which rows are records; the others are somebody else's, and as if they were not there."""
     never_collected: Condition | None = None
     """Which rows stay, whatever their expiry; `always` for a table that holds the business."""
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 from idemctl.checks.check import Source
+from idemctl.checks.registry import BY_CODE
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import IdemctlError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from idemctl.checks.examination import Examination
+    from idemctl.domain.findings import Finding
     from idemctl.run.audited import Options
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from idemctl.stores.ports import Store
 
 _STOPPED_BEFORE = "the run was stopped before"
+_MIXED = "not compared: a side has several layouts, and only twins of one are compared"
 
 
 def audit(
@@ -59,11 +62,12 @@ def audit(
         stores.setdefault(target.store, []).append(target)
     paired = {pair.store: pair for pair in pairs}
     auditor = _Auditor(options, run, repeats, suspects, last_gc)
+    twinned = {store for store, sides in stores.items() if store in paired or _are_mixed(sides)}
     for store, sides in stores.items():
         if auditor.why_stopped is not WhyStopped.DONE:
-            auditor.leave(sides, is_paired=store in paired, why=_STOPPED_BEFORE)
+            auditor.leave(sides, is_paired=store in twinned, why=_STOPPED_BEFORE)
         elif not (store in paired and options.compares and auditor.look_at_pair(paired[store])):
-            auditor.look_at_each(sides, is_paired=store in paired)
+            auditor.look_at_each(sides, is_paired=store in twinned)
     return Outcome(
         options=options,
         sights=tuple(_sight(store, sides, store in paired) for store, sides in stores.items()),
@@ -92,6 +96,7 @@ class _Auditor:
         self._repeats = repeats
         self._suspects = suspects
         self._last_gc = last_gc
+        self._told: set[tuple[str, Engine, str, str]] = set()
         self._incomparable = "a sample of one side says nothing of the other"
         """Why the sides of the store at hand were not compared."""
 
@@ -139,8 +144,9 @@ class _Auditor:
                     self._repeats() as repeats,
                 ):
                     look = self._look(target, store, repeats, is_paired=is_paired)
+                    why = _MIXED if _are_mixed(sides) else self._incomparable
                     for code in look.examination.makes(Source.TWINS):
-                        look.examination.give_up(code, self._incomparable)
+                        look.examination.give_up(code, why)
                     if self._options.reads_records:
                         self.why_stopped = look.scan(self._run, self._options.sample)
                     self._finish(look)
@@ -188,9 +194,21 @@ class _Auditor:
         look.consider()
         self._keep(look.target, look.examination, look.place, look.row_estimate)
 
+    def _is_news(self, finding: Finding) -> bool:
+        """Whether what a server says of a place was not said when its last layout was looked at."""
+        if BY_CODE[finding.code].source is not Source.CIRCUMSTANCES:
+            return True
+        said = (finding.store, finding.engine, finding.code, finding.evidence)
+        is_news = said not in self._told
+        self._told.add(said)
+        return is_news
+
     def _keep(
         self, target: Target, examination: Examination, place: str, row_estimate: int | None
     ) -> None:
+        findings = examination.findings(target.store, place)
+        if target.is_shared:
+            findings = [one for one in findings if self._is_news(one)]
         self.places.append(
             Audited(
                 target=target,
@@ -200,12 +218,17 @@ class _Auditor:
                 is_sample=examination.is_sample,
                 row_estimate=row_estimate,
                 last_gc=self._last_gc(target.store),
-                findings=examination.findings(target.store, place),
+                findings=findings,
                 checked=examination.checked,
                 cannot_judge=examination.cannot_judge,
                 why_stopped=self.why_stopped,
             )
         )
+
+
+def _are_mixed(sides: Iterable[Target]) -> bool:
+    """Whether these are two sides of which one has several layouts."""
+    return len({one.engine for one in sides}) > 1 and any(one.is_shared for one in sides)
 
 
 def _sight(store: str, sides: Sequence[Target], is_paired: bool) -> StoreSight:

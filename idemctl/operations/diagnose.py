@@ -80,7 +80,8 @@ class Outcome:
 
     diagnosed: tuple[Diagnosed, ...]
     alone: Mapping[str, str]
-    """Stores that are no pairs, and of what they consist: nothing to judge them by."""
+    """Stores that are no pairs, and of what they consist: nothing to judge them by. Of both
+    sides, said with no word, where one of them has several layouts."""
     failures: tuple[IdemctlError, ...] = ()
     """What kept pairs from being judged."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from idemctl.domain.references import Reference
+    from idemctl.domain.sight import Engine
     from idemctl.run.run import Run
     from idemctl.run.target import Target
     from idemctl.stores.answers import Description
@@ -59,7 +60,7 @@ def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcom
     """
     lines = list(known)
     with ExitStack() as opened:
-        clocks: dict[str, list[tuple[str, Store]]] = {}
+        clocks: dict[str, dict[Engine, tuple[str, Store]]] = {}
         for target in targets:
             run.checkpoint()
             store = target.opens.open(writable=False)
@@ -73,14 +74,15 @@ def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcom
             took = timedelta(seconds=time.perf_counter() - started)
             lines += _described(target, description, took)
             lines += _read(target, store)
-            clocks.setdefault(target.store, []).append((description.place, store))
+            if target.engine not in clocks.setdefault(target.store, {}):
+                clocks[target.store][target.engine] = (description.place, store)
         for name, sides in clocks.items():
-            lines += _clocks(name, sides)
+            lines += _clocks(name, list(sides.values()))
     return Outcome(lines=tuple(lines))
 
 
 def _described(target: Target, description: Description, took: timedelta) -> Iterator[Line]:
-    name, place = target.store, description.place
+    name, place = target.store, target.named(description.place)
     role = "replica" if description.is_replica else "primary"
     yield Line(
         store=name,
@@ -159,10 +161,11 @@ def _read(target: Target, store: Store) -> Iterator[Line]:
     seen_count = 0 if batch is None else len(batch)
     odd_count = 0 if batch is None else int((batch.status == Status.MALFORMED).sum())
     is_odd = seen_count > 0 and odd_count == seen_count
+    through = f"{target.layout}: " if target.is_shared else ""
     yield Line(
         store=target.store,
         about="layout",
-        says=f"records looked at: {seen_count:,}, of which fit no status: {odd_count:,}",
+        says=f"{through}records looked at: {seen_count:,}, of which fit no status: {odd_count:,}",
         status=ExitStatus.FINDINGS if is_odd else ExitStatus.OK,
         fix="check layout, table and prefix: none of them is read right" if is_odd else None,
     )

@@ -158,7 +158,7 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
         collected = Collected(
             target=target,
             pattern=store.pattern,
-            place=description.place,
+            place=target.named(description.place),
             cutoff=cutoff,
             collection=Collection(),
             why_stopped=WhyStopped.DONE,

@@ -173,7 +173,7 @@ def _tried(layout: Layout, digest: str, trial: Trial, run: Run) -> Iterator[Trie
         assert side is not None, "only such targets are given"
         known = side.status.conditions() if isinstance(side.status, Statuses) else []
         with closing(target.opens.open(writable=False)) as store:
-            place = store.describe().place
+            place = target.named(store.describe().place)
             fit = Fit(now=store.clock())
             for batch in store.sample():
                 fit.see(batch)

@@ -83,6 +83,7 @@ def place_item(one: Audited) -> dict[str, Any]:
         "side": one.target.engine.value,
         "pattern": one.pattern.label,
         "place": one.place,
+        "layout": one.target.layout,
         "seen": overview.seen_count if overview else None,
         "sampled": one.is_sample,
         "oldest": instant(overview.oldest) if overview else None,

@@ -147,6 +147,8 @@ def _why(one: Diagnosed) -> str:
 
 
 def _alone(side: str) -> str:
+    if not side:
+        return "a side has several layouts, and only twins of one are compared"
     return f"kept in {side} alone: there is no other store to judge it by"
 
 

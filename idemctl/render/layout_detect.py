@@ -23,8 +23,8 @@ _NEXT = {
     Verdict.FOUND: "idemctl layout check {layout} --live",
     Verdict.AMBIGUOUS: "idemctl layout check {layout} --live, for each that fits; name the right "
     "one in idemctl.yaml",
-    Verdict.SHARED: "give each library a prefix of its own, in its own settings; until then name "
-    "a store for each of them: what others wrote is malformed to it",
+    Verdict.SHARED: "give each library a prefix of its own, in its own settings; until then list "
+    "them in idemctl.yaml, the strictest first: layout: [{layouts}]",
 }
 
 
@@ -129,7 +129,8 @@ def _wrote(written: str | None) -> Iterator[str]:
 
 
 def _next(place: Place) -> str:
-    return _NEXT[place.verdict].format(layout=place.candidates[0].layout.layout)
+    layouts = [one.layout.layout for one in place.candidates]
+    return _NEXT[place.verdict].format(layout=layouts[0], layouts=", ".join(layouts))
 
 
 def _headline(outcome: Outcome, by_verdict: dict[Verdict, int]) -> str:

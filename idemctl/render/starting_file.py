@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from idemctl.layouts.detect import Place
+    from idemctl.layouts.model import Layout
 
 _HEAD = """\
 # What `idemctl layout detect` found. Say of each store what only you know: ttl, where neither a
@@ -51,12 +52,14 @@ def _stores(found: Sequence[Place]) -> dict[str, list[Place]]:
 
 
 def _side(place: Place) -> str:
-    layout = place.candidates[0].layout
+    # One that tells no statuses apart reads what others wrote, too: its turn comes last.
+    ordered = sorted((one.layout for one in place.candidates), key=_tells_nothing)
+    names = [one.layout for one in ordered]
+    said: dict[str, str | list[str]] = {"layout": names if len(names) > 1 else names[0]}
     if place.engine is Engine.POSTGRES:
-        said = {"layout": layout.layout, "table": place.place}
+        said["table"] = place.place
         default, variable = "DATABASE_URL", "dsn_env"
     else:
-        said = {"layout": layout.layout}
         if place.prefix:
             said["prefix"] = place.prefix.decode()
         default, variable = "REDIS_URL", "url_env"
@@ -68,6 +71,14 @@ def _side(place: Place) -> str:
     return f"{place.engine.value}: {{{words}}}"
 
 
+def _tells_nothing(layout: Layout) -> bool:
+    return layout.redis is not None and layout.redis.status == "unknown"
+
+
 def _comment(place: Place) -> Iterator[str]:
     layouts = ", ".join(one.layout.layout for one in place.candidates)
     yield f"# {place.place} is {place.verdict.value}: {layouts}"
+    is_one_prefix = not any(one.evidence for one in place.candidates)
+    if place.verdict is Verdict.SHARED and is_one_prefix and is_text(place.prefix):
+        yield "# As a store, with the strictest layout first:"
+        yield f"#   shared: {{{_side(place)}}}"

@@ -39,7 +39,8 @@ def _item(side: Side) -> dict[str, Any]:
         "code": "store",
         "store": side.target.store,
         "pattern": side.pattern.label,
-        "place": said.place,
+        "place": side.target.named(said.place),
+        "layout": side.target.layout,
         "product": said.product,
         "version": said.version,
         "is_replica": said.is_replica,
@@ -55,7 +56,7 @@ def _row(side: Side) -> tuple[str, ...]:
     return (
         side.target.store,
         side.pattern.label,
-        said.place,
+        side.target.named(said.place),
         f"{said.product} {said.version}" + (" (replica)" if said.is_replica else ""),
         "not counted" if said.row_estimate is None else f"about {count(said.row_estimate)}",
         when(side.clock),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from idemctl.state.repeats import Repeats
     from idemctl.stores.ports import Store
 
+_NO_KEY = "no key has this prefix; is it the right one?"
 _BY_ITSELF = {ExitStatus.PARTIAL, ExitStatus.REFUSED}
 """How a look fails that says nothing of the store as a whole."""
 
@@ -94,7 +95,7 @@ class Look:
         refuse_blindness(description)
         clock = store.clock()
         self.target = target
-        self.place = description.place
+        self.place = target.named(description.place)
         self.row_estimate = description.row_estimate
         self.examination = examination_of(
             target,
@@ -198,7 +199,8 @@ class Look:
     def give_up_if_empty(self) -> None:
         """Say that nothing was judged where no key has the prefix: it may be a wrong one."""
         if self.target.engine is Engine.REDIS and not self.examination.overview.seen_count:
-            self.examination.give_up_all("no key has this prefix; is it the right one?")
+            nothing = "no key is read through this layout" if self.target.is_shared else _NO_KEY
+            self.examination.give_up_all(nothing)
 
     def _go_through(
         self, batches: Iterator[Batch], run: Run, hear: Callable[[Batch], None]

@@ -36,6 +36,10 @@ class Target:
     """What its records show, read through its layout."""
     where: str = ""
     """The table or the prefix, as configuration or layout name it."""
+    layout: str = ""
+    """The name of the layout through which it is read."""
+    is_shared: bool = False
+    """Whether the same table or prefix is read through other layouts, too."""
     keeps_for: timedelta | None = None
     """How long a key stays in Redis after it was written, by the configuration."""
     promised: Policies = field(default_factory=Policies)
@@ -46,6 +50,10 @@ class Target:
     """Whether its layout says that no record of it ever goes: it holds the business itself."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what its library is known to get wrong."""
+
+    def named(self, place: str) -> str:
+        """Name its place, as the store itself does, apart from that of its other layouts."""
+        return f"{place} ({self.layout})" if self.is_shared else place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     WithJsonSchema,
     model_validator,
 )
@@ -94,6 +96,12 @@ def _layout(given: str, info: ValidationInfo) -> str:
     return str(_anchored(Path(given), info)) if given.endswith(".yaml") else given
 
 
+def _names_each_once(given: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(given)) < len(given):
+        raise ValueError("names a layout twice; the first one's turn is the only one")
+    return given
+
+
 def _folded(identifier: str) -> str:
     """Give the name that Postgres takes an identifier for."""
     if identifier.startswith('"'):
@@ -113,34 +121,51 @@ Table = Annotated[str, AfterValidator(_table)]
 Name = Annotated[str, Field(min_length=1)]
 AnchoredPath = Annotated[Path, AfterValidator(_anchored)]
 Layout = Annotated[str, Field(min_length=1), AfterValidator(_layout)]
+Layouts = Annotated[
+    Annotated[Layout, Tag("name")]
+    | Annotated[
+        tuple[Layout, ...],
+        Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+        AfterValidator(_names_each_once),
+        Tag("names"),
+    ],
+    Discriminator(lambda given: "names" if isinstance(given, list | tuple) else "name"),
+]
+"""One layout, or several: a record is the first's whose conditions hold."""
 
 
-class PostgresSettings(BaseModel):
-    """One table in Postgres."""
+class _SideSettings(BaseModel):
+    """What both sides of a store say."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    layout: Layouts = "reference"
+    """A preset's name, or the path of a layout file (`*.yaml`); or several, in their order."""
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """The names of its layouts, in the order in which they are asked."""
+        return (self.layout,) if isinstance(self.layout, str) else self.layout
+
+
+class PostgresSettings(_SideSettings):
+    """One table in Postgres."""
 
     dsn_env: Variable = "DATABASE_URL"
     """The variable that holds the URL or libpq's keyword string."""
     direct_dsn_env: Variable | None = None
     """Beside a pooler: the variable with the way around it."""
     password_file: AnchoredPath | None = None
-    layout: Layout = "reference"
-    """A preset's name, or the path of a layout file (`*.yaml`)."""
     table: Table | None = None
     """`schema.table`; where absent, the layout's."""
 
 
-class RedisSettings(BaseModel):
+class RedisSettings(_SideSettings):
     """One keyspace in Redis or Valkey."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     url_env: Variable = "REDIS_URL"
     """The variable that holds the URL."""
     password_file: AnchoredPath | None = None
-    layout: Layout = "reference"
-    """A preset's name, or the path of a layout file (`*.yaml`)."""
     prefix: Annotated[str, Field(min_length=1)] | None = None
     """What every key begins with; where absent, the layout's."""
     ttl: Duration | None = None

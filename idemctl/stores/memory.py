@@ -101,7 +101,8 @@ class MemoryStore:
 
     def sample(self) -> Iterator[Batch]:
         """See `Samples.sample`."""
-        rows = [self.rows[at] for at in spread(len(self.rows))]
+        mine = self._mine
+        rows = [mine[at] for at in spread(len(mine))]
         for at in range(0, len(rows), self._batch_size):
             yield self._read(rows[at : at + self._batch_size])
 
@@ -118,7 +119,7 @@ class MemoryStore:
         """See `LooksUp.look_up`."""
         for keys, scopes in wanted:
             places = {who: at for at, who in enumerate(zip(keys, scopes, strict=True))}
-            whole = self._read(self.rows)
+            whole = self._read(self._mine)
             owners = zip(whole.keys, whole.scopes, strict=True)
             known = [(row, places[who]) for row, who in enumerate(owners) if who in places]
             rows, at = np.array(known, np.intp).reshape(len(known), 2).T
@@ -229,10 +230,16 @@ class MemoryStore:
     def close(self) -> None:
         """See `Closes.close`."""
 
+    @property
+    def _mine(self) -> list[Row]:
+        """The rows that are records of this layout."""
+        only = self._layout.only
+        return self.rows if only is None else list(filter(reading(only), self.rows))
+
     def _batches(self, shard: Shard) -> Iterator[list[Row]]:
         key = self._layout.key
         mine = [
-            row for row in self.rows if zlib.crc32(as_bytes(row[key])) % shard.count == shard.index
+            row for row in self._mine if zlib.crc32(as_bytes(row[key])) % shard.count == shard.index
         ]
         for at in range(0, len(mine), self._batch_size):
             yield mine[at : at + self._batch_size]

@@ -107,6 +107,25 @@ def test_five_libraries_under_one_prefix_are_told_apart_and_how_to_part_them(
     )
 
 
+def test_what_was_told_apart_is_read_apart(place: Place, client: redis.Redis) -> None:
+    for name in ("drf-idempotency", "laravel-square1", "midaz"):
+        write(client, name)
+    counts = {
+        one["layout"]: one["reads"]
+        for item in detect(place, "--write").document["items"]
+        for one in item["candidates"]
+    }
+    written = (place.folder / "idemctl.yaml").read_text()
+    [line] = [one for one in written.splitlines() if one.startswith("#   shared: ")]
+    place.configure(f"version: 1\nstores:\n{line.removeprefix('# ')}\n")
+    done = place.main("audit", "--pace", "full", "-o", "json")
+    assert done.document["errors"] == []
+    assert {one["layout"]: one["seen"] for one in done.summary["places"]} == counts
+    records = done.summary["records"]["shared"].values()
+    assert client.dbsize() == sum(sum(one.values()) for one in records)
+    assert not any("malformed" in one for one in records)
+
+
 def test_the_real_prefix_is_named_where_the_configured_one_matches_nothing(
     place: Place, client: redis.Redis
 ) -> None:
@@ -184,6 +203,8 @@ def test_what_is_open_is_written_as_a_comment(place: Place, client: redis.Redis)
     assert detect(place, "--write").status == 3
     written = (place.folder / "idemctl.yaml").read_text()
     assert "# idempotency: is shared: drf-idempotency, midaz\n" in written
+    line = '#   shared: {redis: {layout: ["drf-idempotency", "midaz"], prefix: "idempotency:"}}\n'
+    assert line in written
     assert '  idemkit:\n    redis: {layout: "idemkit"}\n' in written
 
 

@@ -8,6 +8,7 @@ from psycopg import sql
 
 from idemctl.domain.circumstances import NOT_REPEATED, PostgresCircumstances, Repeated, Unseen
 from idemctl.domain.findings import MOST_SAMPLED
+from idemctl.stores.postgres.conditions import is_record
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.leaves import find_child
 from idemctl.stores.postgres.queries import query
@@ -52,6 +53,7 @@ def _repeated(
         scope=scope,
         endpoint=endpoint,
         table=table.identifier,
+        mine=is_record(layout),
         most=sql.Literal(MOST_SAMPLED),
     )
     try:

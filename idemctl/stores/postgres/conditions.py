@@ -47,6 +47,16 @@ def as_sql(condition: Condition) -> sql.Composable:
             return sql.SQL("(NOT {})").format(as_sql(part))
 
 
+def is_record(layout: PostgresLayout) -> sql.Composable:
+    """Write the condition that a row is a record of this layout at all."""
+    return as_sql("always" if layout.only is None else layout.only)
+
+
+def among(layout: PostgresLayout, where: sql.Composable) -> sql.Composable:
+    """Narrow a condition down to the records of this layout."""
+    return where if layout.only is None else sql.SQL("{} AND {}").format(where, is_record(layout))
+
+
 def status_as_sql(layout: PostgresLayout) -> sql.Composable:
     """Write the status of a row, as the number of `Status`."""
     if not isinstance(layout.status, Statuses):
@@ -156,7 +166,7 @@ class Judgement:
     def expired(self) -> sql.Composable:
         """The one condition under which a row may be deleted, cheapest part first."""
         return sql.SQL("({} AND {} = {})").format(
-            self.long_ago, self.verdict, sql.Literal(int(Verdict.EXPIRED))
+            among(self.layout, self.long_ago), self.verdict, sql.Literal(int(Verdict.EXPIRED))
         )
 
     @property

@@ -19,6 +19,7 @@ from idemctl.domain.batch_size import BatchSize
 from idemctl.errors import Unsupported
 from idemctl.layouts.writing import written
 from idemctl.stores.answers import Held
+from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.leaves import PageWalk, heap_range
 from idemctl.stores.postgres.look_up import Identity
@@ -128,7 +129,7 @@ class Holder:
                     fields=self._fields,
                     values=self._values,
                     leaf=leaf.identifier,
-                    range=heap_range(pages),
+                    range=among(self._layout, heap_range(pages)),
                     lately=lately,
                 ),
             )

@@ -10,6 +10,7 @@ from psycopg import sql
 from idemctl.domain.keys import is_text
 from idemctl.errors import Unsupported
 from idemctl.stores.answers import Found
+from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.rows import fetched, fields, read, spelled
@@ -39,6 +40,7 @@ class Identity:
         Raises:
             Unsupported: of one into which a client's bytes cannot be turned without doubt.
         """
+        self._layout = layout
         self._columns = [name for name in (layout.key, layout.scope) if name is not None]
         with transaction(connection, place=place) as cursor:
             rows = cursor.execute(
@@ -96,6 +98,9 @@ class Identity:
 
     def matches(self) -> sql.Composable:
         """Write the condition that a row is the one that is wanted."""
+        return among(self._layout, self._has_identity())
+
+    def _has_identity(self) -> sql.Composable:
         key, *scope = (sql.Identifier("leaf", name) for name in self._columns)
         matches = sql.SQL("{} = idemctl_key").format(key)
         if not scope:

@@ -212,7 +212,7 @@ SELECT pg_last_wal_replay_lsn() >= %(received)s::text::pg_lsn
 -- Some of the identities that have several rows, with the number of both.
 SELECT key, scope, count(*) OVER (), (sum(rows) OVER ())::int8
   FROM (SELECT {key} AS key, {scope} AS scope, {endpoint} AS endpoint, count(*) AS rows
-          FROM {table} AS leaf WHERE {key} IS NOT NULL
+          FROM {table} AS leaf WHERE {key} IS NOT NULL AND {mine}
          GROUP BY 1, 2, 3 HAVING count(*) > 1) AS repeated
  ORDER BY rows DESC, key, scope LIMIT {most}
 

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from idemctl.domain.spread import spread
+from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import heap_range
 from idemctl.stores.postgres.queries import query
@@ -40,7 +41,8 @@ def sample(
         leaf = leaves[at]
         first = (spot - (bounds[at - 1] if at else 0)) * _PAGES
         pages = range(first, min(first + _PAGES, leaf.pages))
-        statement = query("scan", fields=columns, leaf=leaf.identifier, range=heap_range(pages))
+        where = among(layout, heap_range(pages))
+        statement = query("scan", fields=columns, leaf=leaf.identifier, range=where)
         with transaction(connection, place=place) as cursor:
             rows = fetched(cursor, statement)
         if rows:

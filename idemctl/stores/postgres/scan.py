@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.batch_size import BatchSize
+from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import by_ranges, heap_range
 from idemctl.stores.postgres.queries import query
@@ -35,6 +36,7 @@ class Scanner:
 
     def __init__(self, connection: Connection, layout: PostgresLayout, place: str) -> None:
         self._connection = connection
+        self._layout = layout
         self._fields = spelled(connection, fields(layout))
         self._place = place
 
@@ -50,7 +52,7 @@ class Scanner:
             "scan",
             fields=self._fields,
             leaf=leaf.identifier,
-            range=heap_range(pages),
+            range=among(self._layout, heap_range(pages)),
         )
         with transaction(self._connection, place=self._place) as cursor:
             return fetched(cursor, statement)

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from idemctl.domain.instants import LONG_PAST, MISSING
 from idemctl.domain.retention import Promise, Tally, Verdict
+from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.places import value
 from idemctl.stores.postgres.queries import query
@@ -67,7 +68,7 @@ class Statements:
         statement = query(
             "survey",
             leaf=leaf.identifier,
-            range=where,
+            range=among(self._layout, where),
             verdict=judgement.verdict,
             promise=judgement.promise,
             promises=sql.Literal(len(Promise)),

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from idemctl.domain.batch_size import BatchSize
 from idemctl.errors import Unsupported
-from idemctl.stores.postgres.conditions import as_sql
+from idemctl.stores.postgres.conditions import among, as_sql
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import by_ranges, heap_range
 from idemctl.stores.postgres.queries import query
@@ -50,6 +50,7 @@ class StepInspector:
                 hint="give it a child with step: and done:",
             )
         self._connection = connection
+        self._layout = layout
         self._place = place
         self._parts = {
             "fields": spelled(connection, fields(layout)),
@@ -66,7 +67,10 @@ class StepInspector:
 
     def _look(self, leaf: Leaf, pages: range) -> Batch:
         statement = query(
-            "repeated_steps", leaf=leaf.identifier, range=heap_range(pages), **self._parts
+            "repeated_steps",
+            leaf=leaf.identifier,
+            range=among(self._layout, heap_range(pages)),
+            **self._parts,
         )
         with transaction(self._connection, place=self._place) as cursor:
             cursor.execute(query("by_index"))

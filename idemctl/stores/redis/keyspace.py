@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from idemctl.domain.collection import Chunk
 from idemctl.domain.keys import escape
 from idemctl.domain.retention import tally
 from idemctl.errors import Unreachable, Unsupported
 from idemctl.layouts.containers import Container
+from idemctl.layouts.sharing import ALONE
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.circumstances import read_circumstances
@@ -20,7 +21,9 @@ from idemctl.stores.redis.cluster import open_lane
 from idemctl.stores.redis.describe import describe, read_clock, read_server
 from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
+from idemctl.stores.redis.refusals import NeverInRedis
 from idemctl.stores.redis.scan import Scanner, names
+from idemctl.stores.redis.sharing import Others, well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -36,14 +39,14 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Retention
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import RedisLayout
-    from idemctl.layouts.transcript import Transcript
+    from idemctl.layouts.sharing import Turn
     from idemctl.stores.answers import Choose, Description, Found, Shard, Wanted, Written
     from idemctl.stores.redis.bulk import Lane
 
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class RedisKeyspace:
+class RedisKeyspace(NeverInRedis):
     """The keys under one prefix, or what one key holds, read through one layout.
 
     See `stores.ports.Store`.
@@ -58,12 +61,14 @@ class RedisKeyspace:
         url: Secret,
         prefix: str,
         layout: RedisLayout,
+        turn: Turn = ALONE,
         writable: bool,
         application: str,
     ) -> None:
         self._url = url
         self._prefix = prefix.encode("utf-8", errors="surrogateescape")
         self._layout = layout
+        self._turn = turn
         self._writable = writable
         self._application = application
         self._is_contained = layout.container is not Container.KEY
@@ -106,8 +111,9 @@ class RedisKeyspace:
 
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""
+        names = self._names
         with self._lent() as lane:
-            look_up = LookUp(lane, self._layout, self._prefix, self._names)
+            look_up = LookUp(lane, self._layout, self._prefix, names)
             yield from look_up.answers(wanted)
 
     def names_of(self, wanted: Wanted) -> Sequence[bytes | None]:
@@ -116,11 +122,13 @@ class RedisKeyspace:
 
     def names(self, shard: Shard = WHOLE) -> Iterator[Sequence[bytes]]:
         """See `Names.names`."""
+        self._refuse_shared()
         with self._lent() as lane:
             yield from names(lane, self._layout, self._prefix, shard)
 
     def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Names.scan_named`."""
+        self._refuse_shared()
         with self._scanner(choose) as scanner:
             for step in scanner.steps(shard):
                 yield step.batch
@@ -160,37 +168,6 @@ class RedisKeyspace:
             time.sleep(max(0.0, PATIENCE.total_seconds() - (time.monotonic() - started)))
             return lost(names, error)
 
-    def hold(
-        self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
-    ) -> Never:
-        """Refuse: see `Holds.hold`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del transcript, written_after, shard
-        raise self._never_held()
-
-    def hold_keys(self, transcript: Transcript, wanted: Wanted) -> Never:
-        """Refuse: see `Holds.hold_keys`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del transcript, wanted
-        raise self._never_held()
-
-    def repeated_steps(self, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Inspects.repeated_steps`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del shard
-        raise Unsupported(
-            f"{self._place}: no rows hang on a key in Redis", hint="steps are looked at in Postgres"
-        )
-
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`; nothing is ever a candidate, for Redis expires its own keys."""
         with self._scanner() as scanner:
@@ -201,24 +178,6 @@ class RedisKeyspace:
                 yield Chunk(part=self._place, took=took, done=step.done, tallies=tallies)
                 started = time.perf_counter()
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Collects.collect`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del retention, shard
-        raise self._never_collected()
-
-    def oldest_expired(self, retention: Retention) -> Never:
-        """Refuse: see `Collects.oldest_expired`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del retention
-        raise self._never_collected()
-
     def account(self) -> Account:
         """See `Accounts.account`."""
         return read_account(self._lane())
@@ -227,18 +186,6 @@ class RedisKeyspace:
         """See `TellsCircumstances.circumstances`."""
         return read_circumstances(self._lane())
 
-    def lock(self, purpose: str) -> Never:
-        """Refuse: see `Locks.lock`.
-
-        Raises:
-            Unsupported: always.
-        """
-        raise Unsupported(
-            f"{self._place}: idemctl takes no lock for {purpose} in Redis, where it could be "
-            "evicted or lost in a failover",
-            hint="a pair is locked on its Postgres side",
-        )
-
     def close(self) -> None:
         """See `Closes.close`; a scan that was not read to its end is lost."""
         for lane in [self._kept, self._filling, *self._lanes]:
@@ -246,20 +193,16 @@ class RedisKeyspace:
                 lane.close()
         self._kept = self._filling = None
 
-    def _never_held(self) -> Unsupported:
-        return Unsupported(
-            f"{self._place}: Redis cannot hold a key still while another store is written",
-            hint="a pair is held on its Postgres side",
-        )
-
-    def _never_collected(self) -> Unsupported:
-        return Unsupported(
-            f"{self._place}: Redis expires its own keys; there is nothing to collect",
-            hint="collect from the Postgres side of the store",
-        )
+    def _refuse_shared(self) -> None:
+        if self._turn != ALONE:
+            raise Unsupported(
+                f"{self._place}: a name does not tell which of several layouts its record is of",
+                hint="idemctl audit reads all of them; a store of one layout can be compared",
+            )
 
     @cached_property
     def _names(self) -> Names:
+        self._refuse_shared()
         return Names(self._layout, self._prefix, self._place)
 
     def _lane(self) -> Lane:
@@ -279,8 +222,14 @@ class RedisKeyspace:
 
     @contextmanager
     def _scanner(self, choose: Choose | None = None) -> Iterator[Scanner]:
-        with self._lent() as lane:
-            yield Scanner(lane, self._layout, self._prefix, choose)
+        with ExitStack() as lent:
+            lane = lent.enter_context(self._lent())
+            if self._turn.before:
+                # Its questions must not come between the replies that are on their way.
+                aside = lent.enter_context(self._lent())
+                choose = Others(aside, self._turn.before, self._prefix).leave
+            keep = None if self._turn.is_last else well_formed
+            yield Scanner(lane, self._layout, self._prefix, choose, keep)
 
     @contextmanager
     def _lent(self) -> Iterator[Lane]:

@@ -53,11 +53,17 @@ class Scanner:
     """Reads the keys under a prefix through a layout, over a lane of its own."""
 
     def __init__(
-        self, lane: Lane, layout: RedisLayout, prefix: bytes, choose: Choose | None = None
+        self,
+        lane: Lane,
+        layout: RedisLayout,
+        prefix: bytes,
+        choose: Choose | None = None,
+        keep: Callable[[Batch], Batch] | None = None,
     ) -> None:
-        """Read all keys, or those that are chosen."""
+        """Read all keys, or those that are chosen; and keep all records, or some of a batch."""
         self._lane = lane
         self._choose = choose
+        self._keep = keep
         before = layout.container.before(prefix)
         self._reader = KeyspaceReader(layout, before)
         self._pages = pages_of(lane, layout, prefix)
@@ -81,14 +87,18 @@ class Scanner:
             for read in self._fetcher.second_looks(again):
                 held += read.byte_count
                 if held > _MOST_BYTES and rows.keys:
-                    yield Step(batch=rows.batch(self._reader), done=chunk.done)
+                    yield self._step(rows, chunk.done)
                     rows, held = Rows(), read.byte_count
                 rows.join(read)
                 rows.decode(self._reader)
             again = []
             if is_due:
-                yield Step(batch=rows.batch(self._reader), done=chunk.done)
+                yield self._step(rows, chunk.done)
                 rows, pages, held = Rows(), chunk.pages, 0
+
+    def _step(self, rows: Rows, done: float) -> Step:
+        batch = rows.batch(self._reader)
+        return Step(batch=batch if self._keep is None else self._keep(batch), done=done)
 
     def _chunks(self, shard: Shard) -> Iterator[_Chunk]:
         """Walk the pages and ask for values ahead, so that something is always on its way.
