@@ -86,7 +86,7 @@ class Explorer:
     def _configured(self, store: str, layout: Layout, place: str) -> Configured:
         self._own.setdefault(layout.layout, layout)
         # Without a file the environment makes up a store, and nobody chose its layout.
-        is_said = self._settings.document is not None
+        is_said = self._settings.names_stores
         return Configured(store=store, layout=layout.layout, place=place, is_said=is_said)
 
     @staticmethod

@@ -108,6 +108,7 @@ class Sides:
                 sight=sight_of(layout),
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
+                is_configured=self._settings.names_stores,
             )
 
     def _keyspaces(
@@ -139,6 +140,7 @@ class Sides:
                 promised=policies,
                 has_opaque_values=is_opaque(layout.codec),
                 known_faults=found.known_faults(layout),
+                is_configured=self._settings.names_stores,
             )
 
     def transcript(self, name: str) -> Transcript | Unsupported:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from idemctl.bootstrap.sides import Sides
     from idemctl.layouts.model import Layout
     from idemctl.operations.doctor import Line
+    from idemctl.run.audited import Surroundings
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
     from idemctl.settings import Settings
@@ -37,11 +39,14 @@ class Workplace:
         stores: tuple[str, ...],
         environ: Mapping[str, str],
         folder: Path,
+        settings: Settings | None = None,
     ) -> None:
         self._config = config
         self._stores = stores
         self._environ = environ
         self._folder = folder
+        if settings is not None:
+            self.settings = settings
 
     @cached_property
     def settings(self) -> Settings:
@@ -82,6 +87,33 @@ class Workplace:
         from idemctl.bootstrap.exploring import Explorer
 
         return Explorer(self.settings, self._catalogue, run).exploration()
+
+    def found(self, run: Run) -> tuple[Workplace, Surroundings]:
+        """Give a workplace whose stores are those that can be found, where no file names any.
+
+        Only for verbs that change nothing: what is found is taken for what it looks like.
+
+        Raises:
+            ConfigError: nothing is found.
+        """
+        from idemctl.bootstrap.exploring import Explorer
+        from idemctl.bootstrap.finding import find
+        from idemctl.run.audited import Surroundings
+
+        settings = self.settings
+        if settings.names_stores:
+            return self, Surroundings()
+        # What is asked for is a name of what is yet to be found.
+        everywhere = Explorer(replace(settings, asked=()), self._catalogue, run).exploration()
+        found, surroundings = find(settings, everywhere, run)
+        workplace = Workplace(
+            config=self._config,
+            stores=self._stores,
+            environ=self._environ,
+            folder=self._folder,
+            settings=found,
+        )
+        return workplace, surroundings
 
     def pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
         """List the chosen stores that are pairs: both sides, with what the file says of them.

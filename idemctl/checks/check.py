@@ -63,6 +63,8 @@ class Facts:
     """Whether values are never taken apart, for to read one is to run it."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what the library that writes there is known to get wrong."""
+    is_configured: bool = True
+    """Whether a file names the store, so that other commands know it, too."""
 
 
 class Looked:

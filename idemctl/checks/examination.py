@@ -127,9 +127,6 @@ class Examination:
         ]
 
     def _finding(self, check: Check, store: str, place: str) -> Finding:
-        following = check.next
-        if check.next_alone and not self.facts.is_paired:
-            following = check.next_alone
         known = self.facts.known_faults.get(check.code)
         if check.evidence is None:
             told = self._told[check.code]
@@ -149,8 +146,16 @@ class Examination:
             evidence=told.evidence,
             share=self._share(check),
             why=check.why if known is None else f"{check.why} This is {known}.",
-            next=following.format(store=store),
+            next=self._next(check).format(store=store),
         )
+
+    def _next(self, check: Check) -> str:
+        following = check.next
+        if check.next_alone and not self.facts.is_paired:
+            following = check.next_alone
+        if not self.facts.is_configured and "{store}" in following:
+            return f"idemctl layout detect --write, then {following}"
+        return following
 
     def _share(self, check: Check) -> Interval | None:
         if not self.is_sample or check.source is not Source.RECORDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,14 @@ from idemctl.errors import UsageError
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Check
+
+
+_SAMPLE = 100_000
+"""Records of each place that are looked at where no configuration names the stores."""
+_ONLY_FOUND = (
+    "that both sides belong together, and how long Redis keeps a record, is only known "
+    "where idemctl.yaml says so"
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +58,9 @@ def audit(
         list[str] | None,
         option("--skip", help="do not make this check; may be repeated", metavar="CODE"),
     ] = None,
+    all: Annotated[  # noqa: A002 (its variable is IDEMCTL_ALL)
+        bool, option("--all", help="look at all records, also of stores that were only found")
+    ] = False,
     sample: Annotated[
         int | None,
         option("--sample", help="look at about so many records of each place", min=1, metavar="N"),
@@ -65,12 +77,16 @@ def audit(
     idemctl audit -q --fail-on error         a line for cron
     idemctl audit --check eviction-enabled   one check; may read no record at all
     idemctl audit --sample 100000            of a huge store: shares and limits
+    idemctl audit --all                      all, also without a configuration
     idemctl audit --baseline accepted.yaml   what is accepted ends no run with 3
 
     Reads every record once, gently, and compares pairs both ways; a difference counts only
     when the same versions are seen twice, two seconds apart. First tells which failure modes
     the layout of each store lets it see at all. What it cannot judge is counted, and is
     never a finding. Changes nothing; keeps large intermediate results in the state folder.
+
+    Where no configuration names a store, it finds them as layout detect does, says what it
+    takes for what, and looks at about 100,000 records of each place.
 
     Exit status: 0 nothing at or over --fail-on, 3 findings, 10 a store cannot be reached, or
     with --strict something could not be judged, 12 rights missing, 78 configuration, 130 or
@@ -81,15 +97,20 @@ def audit(
     from idemctl.run.audited import Options
     from idemctl.settings.baselines import read_baseline
 
+    if all and sample is not None:
+        raise UsageError("--all and --sample contradict one another", hint="leave one of them out")
+    is_found = not work.workplace.settings.names_stores
     options = Options(
         strict=strict,
         fail_on=fail_on,
         backlog_after=backlog_after,
-        sample=sample,
+        sample=_SAMPLE if is_found and not all and sample is None else sample,
         checks=_chosen(check or [], skip or []),
+        incomparable=_ONLY_FOUND if is_found else "",
         acceptances=() if baseline is None else read_baseline(baseline),
     )
-    workplace = work.workplace
+    workplace, surroundings = work.workplace.found(work.run)
+    work = replace(work, workplace=workplace)
     targets, pairs = workplace.targets(work.run), workplace.pairs(work.run)
     work.say_what_is_assumed()
     outcome = operation.audit(
@@ -100,6 +121,7 @@ def audit(
         repeats=workplace.repeats,
         suspects=workplace.suspects,
         last_gc=lambda store: workplace.history.last("gc", store),
+        surroundings=surroundings,
     )
     for failure in outcome.failures:
         work.speech.complain(failure)

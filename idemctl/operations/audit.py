@@ -15,7 +15,7 @@ from idemctl.checks.registry import BY_CODE
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import IdemctlError
-from idemctl.run.audited import Audited, Outcome, StoreSight
+from idemctl.run.audited import Audited, Outcome, StoreSight, Surroundings
 from idemctl.run.comparison import compare
 from idemctl.run.examining import Look, examination_of
 from idemctl.run.pairing import opened
@@ -45,6 +45,7 @@ def audit(
     repeats: Callable[[], Repeats],
     suspects: Callable[[], SuspectsFile],
     last_gc: Callable[[str], Mapping[str, Any] | None] = lambda _store: None,
+    surroundings: Surroundings | None = None,
 ) -> Outcome:
     """Look at each store in turn; a failure is a part of the outcome.
 
@@ -56,7 +57,9 @@ def audit(
         repeats: makes room for keys that several records have.
         suspects: opens a file for differences that were seen once.
         last_gc: finds the last good run of gc on a store.
+        surroundings: what there is beside the targets, where those were only found.
     """
+    beside = surroundings or Surroundings()
     stores: dict[str, list[Target]] = {}
     for target in targets:
         stores.setdefault(target.store, []).append(target)
@@ -73,7 +76,8 @@ def audit(
         sights=tuple(_sight(store, sides, store in paired) for store, sides in stores.items()),
         places=tuple(auditor.places),
         on=run.started_at.date(),
-        failures=tuple(auditor.failures),
+        failures=(*beside.failures, *auditor.failures),
+        surroundings=beside,
     )
 
 
@@ -97,7 +101,7 @@ class _Auditor:
         self._suspects = suspects
         self._last_gc = last_gc
         self._told: set[tuple[str, Engine, str, str]] = set()
-        self._incomparable = "a sample of one side says nothing of the other"
+        self._incomparable = options.why_not_compared
         """Why the sides of the store at hand were not compared."""
 
     def look_at_pair(self, pair: Pair) -> bool:

@@ -41,7 +41,6 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:
-    ends = [one.why_stopped for one in outcome.places if one.why_stopped is not WhyStopped.DONE]
     return {
         "findings": len(outcome.open_findings),
         "accepted": len(outcome.findings) - len(outcome.open_findings),
@@ -50,10 +49,13 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
         "cannot_judge": sum(len(one.cannot_judge) for one in outcome.places),
         "seen": _seen(outcome),
         "whole": outcome.is_whole,
-        "why_stopped": ends[0] if ends else WhyStopped.DONE,
+        "why_stopped": outcome.ends[0] if outcome.ends else WhyStopped.DONE,
         "records": records(outcome),
         "sight": {one.store: _views(one) for one in outcome.sights},
         "places": [place_item(one) for one in outcome.places],
+        "left_out": [
+            {"place": place, "why": why} for place, why in outcome.surroundings.left_out.items()
+        ],
         "baseline": [
             {"code": one.code, "store": one.store, "owner": one.owner, "useless": why}
             for one, why in outcome.useless_acceptances
@@ -165,17 +167,23 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for unused, why in outcome.useless_acceptances:
         yield f"baseline: {unused.code} ({unused.store}, {unused.owner}): {why}"
     for place in outcome.places:
-        name = f"{place.target.store} ({place.place})"
-        if place.cannot_judge:
-            yield f"{name}: cannot judge {_reasons(place)}"
-        if place.is_sample:
-            limit = percent(interval(Hits(), place.overview.sampled)) if place.overview else ""
-            yield f"{name}: sampled; of what was not found there may be {limit}"
-        if place.why_stopped is not WhyStopped.DONE:
-            of_all = f" of about {place.row_estimate:,}" if place.row_estimate else ""
-            seen = f"{count(seen_in(place), 'record')}{of_all}"
-            yield f"{name}: stopped early ({place.why_stopped}) after {seen}"
+        yield from _place_lines(place)
+    for left, why in outcome.surroundings.left_out.items():
+        yield f"{left} {why}; nothing of it was looked at"
     yield _headline(outcome)
+
+
+def _place_lines(place: Audited) -> Iterator[str]:
+    name = f"{place.target.store} ({place.place})"
+    if place.cannot_judge:
+        yield f"{name}: cannot judge {_reasons(place)}"
+    if place.is_sample:
+        limit = percent(interval(Hits(), place.overview.sampled)) if place.overview else ""
+        yield f"{name}: sampled; of what was not found there may be {limit}"
+    if place.why_stopped is not WhyStopped.DONE:
+        of_all = f" of about {place.row_estimate:,}" if place.row_estimate else ""
+        seen = f"{count(seen_in(place), 'record')}{of_all}"
+        yield f"{name}: stopped early ({place.why_stopped}) after {seen}"
 
 
 def _reasons(place: Audited) -> str:
@@ -189,11 +197,8 @@ def _reasons(place: Audited) -> str:
 def _headline(outcome: Outcome) -> str:
     checked = sum(len(one.checked) for one in outcome.places)
     blind = sum(len(one.cannot_judge) for one in outcome.places)
-    whole = not outcome.failures and all(
-        one.why_stopped is WhyStopped.DONE for one in outcome.places
-    )
     # Of what was not looked at nothing is known, least of all that there is nothing.
-    part = "" if whole else ", in the part that was looked at"
+    part = "" if outcome.was_all_looked_at else ", in the part that was looked at"
     looked = f"{count(checked, 'check')} on {count(_seen(outcome), 'record')}{part}"
     left = f"; {count(blind, 'check')} cannot be judged" if blind else ""
     accepted = len(outcome.findings) - len(outcome.open_findings)

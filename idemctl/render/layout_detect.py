@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from idemctl.domain.outcomes import Report, Sheet
-from idemctl.domain.sight import Engine
 from idemctl.layouts.detect import Verdict
 from idemctl.render.envelope import failure
 from idemctl.render.figures import count
@@ -96,7 +95,7 @@ def _mismatch(one: Mismatch) -> dict[str, Any]:
 
 
 def _rows(place: Place) -> Iterator[tuple[str, ...]]:
-    where = _where(place)
+    where = str(place)
     for one in place.candidates:
         reads = f"{count(one.read_count)} of {count(one.seen_count)}"
         if not one.seen_count:
@@ -109,18 +108,13 @@ def _rows(place: Place) -> Iterator[tuple[str, ...]]:
 def _advice(outcome: Outcome) -> Iterator[str]:
     for place in outcome.places:
         if place.verdict is not Verdict.FOUND:
-            yield f"{_where(place)} is {place.verdict.value}: {_next(place)}"
+            yield f"{place} is {place.verdict.value}: {_next(place)}"
     for one in outcome.mismatches:
         found = "; ".join(
-            f"{_where(place)} ({' or '.join(c.layout.layout for c in place.candidates)})"
+            f"{place} ({' or '.join(c.layout.layout for c in place.candidates)})"
             for place in one.suggests
         )
         yield f"{one.configured.store}: {one.why}{f'; there is {found}' if found else ''}"
-
-
-def _where(place: Place) -> str:
-    """Name a place as other reports do."""
-    return f"{place.engine.value} {place.place}{'*' if place.engine is Engine.REDIS else ''}"
 
 
 def _wrote(written: str | None) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.keys import is_text
 from idemctl.domain.sight import Engine
-from idemctl.layouts.detect import Verdict
+from idemctl.layouts.detect import Verdict, stores_of, why_no_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,31 +24,16 @@ stores:"""
 
 def starting_file(places: Sequence[Place]) -> str:
     """Write the file: what was found as stores, what is open as comments."""
-    stores = _stores([place for place in places if place.verdict is Verdict.FOUND])
+    stores = stores_of(places)
     lines = [_HEAD if stores else _HEAD.removesuffix(":") + ": {}"]
     for name, sides in stores.items():
         lines.append(f"  {name}:")
         lines += [f"    {_side(place)}" for place in sides]
     for place in places:
-        if place.verdict is not Verdict.FOUND:
-            lines += ["", *_comment(place)]
+        why = why_no_store(place)
+        if why is not None:
+            lines += ["", f"# {place.place} {why}", *_as_shared(place)]
     return "\n".join(lines) + "\n"
-
-
-def _stores(found: Sequence[Place]) -> dict[str, list[Place]]:
-    """Name stores by their layouts; one table and one prefix of the same layout are a pair."""
-    stores: dict[str, list[Place]] = {}
-    for place in found:
-        if not is_text(place.prefix):
-            # YAML cannot hold it.
-            continue
-        layout = place.candidates[0].layout.layout
-        name, number = layout, 1
-        while name in stores and any(other.engine is place.engine for other in stores[name]):
-            number += 1
-            name = f"{layout}-{number}"
-        stores.setdefault(name, []).append(place)
-    return stores
 
 
 def _side(place: Place) -> str:
@@ -75,9 +60,8 @@ def _tells_nothing(layout: Layout) -> bool:
     return layout.redis is not None and layout.redis.status == "unknown"
 
 
-def _comment(place: Place) -> Iterator[str]:
-    layouts = ", ".join(one.layout.layout for one in place.candidates)
-    yield f"# {place.place} is {place.verdict.value}: {layouts}"
+def _as_shared(place: Place) -> Iterator[str]:
+    """Say how a prefix that several libraries share is written as one store."""
     is_one_prefix = not any(one.evidence for one in place.candidates)
     if place.verdict is Verdict.SHARED and is_one_prefix and is_text(place.prefix):
         yield "# As a store, with the strictest layout first:"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,8 @@ class Options:
     """Those that are made."""
     sample: int | None = None
     """How many records of each place are looked at, about; `None` for all."""
+    incomparable: str = ""
+    """Why the sides of pairs are not compared, though all records are read."""
     acceptances: tuple[Acceptance, ...] = ()
     """What somebody answers for."""
 
@@ -50,12 +52,28 @@ class Options:
     @property
     def compares(self) -> bool:
         """Whether the sides of pairs have to be compared for what is asked."""
-        return self.sample is None and self.asks(Source.TWINS)
+        return self.sample is None and not self.incomparable and self.asks(Source.TWINS)
+
+    @property
+    def why_not_compared(self) -> str:
+        """Why sides are looked at by themselves, where that was decided beforehand."""
+        return self.incomparable or "a sample of one side says nothing of the other"
 
     @property
     def reads_records(self) -> bool:
         """Whether the records have to be read for what is asked."""
         return self.asks(Source.RECORDS, Source.REPEATS, Source.TWINS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What there is beside the stores, where they were found and nobody configured them."""
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Places that are not audited, and why."""
+    failures: tuple[IdemctlError, ...] = ()
+    """What kept databases from being looked through."""
+    why_stopped: WhyStopped = WhyStopped.DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +119,7 @@ class Outcome:
     """The day, in UTC, on which acceptances hold or do not."""
     failures: tuple[IdemctlError, ...] = ()
     """What kept places from being looked at; the others were looked at all the same."""
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     @property
     def findings(self) -> list[Finding]:
@@ -130,7 +149,7 @@ class Outcome:
     @property
     def status(self) -> ExitStatus:
         """The exit status of the whole."""
-        statuses = [place.why_stopped.status for place in self.places]
+        statuses = [why.status for why in self.ends]
         statuses += [failure.status for failure in self.failures]
         if any(finding.severity >= self.options.fail_on for finding in self.open_findings):
             statuses.append(ExitStatus.FINDINGS)
@@ -141,6 +160,15 @@ class Outcome:
     @property
     def is_whole(self) -> bool:
         """Whether every check was made on everything."""
-        return not self.failures and all(
-            place.why_stopped is WhyStopped.DONE and not place.cannot_judge for place in self.places
-        )
+        return self.was_all_looked_at and not any(place.cannot_judge for place in self.places)
+
+    @property
+    def was_all_looked_at(self) -> bool:
+        """Whether nothing kept the audit from any place, or from a part of it."""
+        return not (self.failures or self.ends or self.surroundings.left_out)
+
+    @property
+    def ends(self) -> list[WhyStopped]:
+        """Why looking ended early, where it did."""
+        ends = (self.surroundings.why_stopped, *(place.why_stopped for place in self.places))
+        return [why for why in ends if why is not WhyStopped.DONE]

@@ -69,6 +69,7 @@ def examination_of(
         is_paired=is_paired,
         has_opaque_values=target.has_opaque_values,
         known_faults=target.known_faults,
+        is_configured=target.is_configured,
     )
     return Examination(facts, checks)
 

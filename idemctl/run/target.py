@@ -50,6 +50,8 @@ class Target:
     """Whether its layout says that no record of it ever goes: it holds the business itself."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what its library is known to get wrong."""
+    is_configured: bool = True
+    """Whether a file names its store, so that other commands know it, too."""
 
     def named(self, place: str) -> str:
         """Name its place, as the store itself does, apart from that of its other layouts."""

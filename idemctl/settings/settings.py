@@ -40,6 +40,11 @@ class Settings:
     # It holds every secret of the process.
     environ: Mapping[str, str] = field(repr=False)
 
+    @property
+    def names_stores(self) -> bool:
+        """Whether a file names the stores; without one the environment makes them up."""
+        return self.document is not None
+
     def origin(self, name: str) -> str:
         """Say where a value comes from: `idemctl.yaml:7:5`, `environment X`, `default`.
 

@@ -18,6 +18,7 @@ from idemctl.layouts.detect.places import (
 )
 from idemctl.layouts.detect.seen import SeenKey, SeenTable
 from idemctl.layouts.detect.settling import Settled, Verdict, settled
+from idemctl.layouts.detect.stores import stores_of, why_no_store
 from idemctl.layouts.detect.tables import TableClaim, claims_on_table
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "layouts_of",
     "place_of",
     "settled",
+    "stores_of",
     "why_no_prefix",
+    "why_no_store",
     "why_no_table",
 ]

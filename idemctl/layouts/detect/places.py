@@ -54,6 +54,10 @@ class Place:
     verdict: Verdict
     candidates: tuple[Candidate, ...]
 
+    def __str__(self) -> str:
+        """Name it as other reports do."""
+        return f"{self.engine.value} {self.place}{'*' if self.engine is Engine.REDIS else ''}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
