@@ -16,6 +16,7 @@ from idemctl.render.inert import plain
 
 _EVERY_SECONDS = 0.2
 _FORETELL_AFTER_SECONDS = 2.0
+_RATE_AFTER_SECONDS = 1.0
 _LONG_SECONDS = 60.0
 _PERCENT = 100
 
@@ -29,6 +30,8 @@ class Speech:
     command: str
     _what: str = field(default="", init=False)
     _began_at: float = field(default=0.0, init=False)
+    _began_with: int = field(default=0, init=False)
+    _began_done: float = field(default=0.0, init=False)
     _foretold: bool = field(default=False, init=False)
     _spoke_at: float = field(default=0.0, init=False)
     _on_line: bool = field(default=False, init=False)
@@ -38,26 +41,33 @@ class Speech:
         if self.quiet:
             return
         now = time.monotonic()
+        name, count = next(iter(counts.items()), ("", 0))
         if what != self._what:
-            self._what, self._began_at, self._foretold = what, now, False
-        elapsed = now - self._began_at
+            self._what, self._foretold = what, False
+            self._began_at, self._began_with, self._began_done = now, count, done
+        elapsed, gained = now - self._began_at, done - self._began_done
+        left = timedelta(seconds=elapsed * (1 - done) / gained) if gained > 0 else None
         if not self._foretold and elapsed >= _FORETELL_AFTER_SECONDS:
-            self._foretell(what, elapsed, done)
+            self._foretold = True
+            total = f": about {(count - self._began_with) / gained:,.0f} {name}" if left else ""
+            self._foretell(f"{what}{total}", left)
         if now - self._spoke_at < _EVERY_SECONDS or not _can_write_over():
             return
         self._spoke_at = now
         self._on_line = True
         numbers = ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
-        _write(f"\r\x1b[K{what}  {done * _PERCENT:3.0f} %  {numbers}")
+        said = [what, f"{done * _PERCENT:3.0f} %", numbers]
+        if elapsed >= _RATE_AFTER_SECONDS:
+            said.append(f"{(count - self._began_with) / elapsed:,.0f}/s")
+            said += [f"about {span(left)} left"] if left is not None else []
+        _write(f"\r\x1b[K{'  '.join(said)}")
 
-    def _foretell(self, what: str, elapsed: float, done: float) -> None:
+    def _foretell(self, what: str, left: timedelta | None) -> None:
         """Say once how long a long walk will take, when its pace is known a little."""
-        self._foretold = True
-        if not done:
+        if left is None:
             self._say(f"{what}: how long this takes cannot be told yet")
-        elif elapsed / done - elapsed > _LONG_SECONDS:
-            left = timedelta(seconds=elapsed / done - elapsed)
-            self._say(f"{what}: about {span(left)} more at this pace; --max-duration limits it")
+        elif left.total_seconds() > _LONG_SECONDS:
+            self._say(f"{what}, about {span(left)} more at this pace; --max-duration limits it")
 
     def end_progress(self) -> None:
         """Clear the line of progress."""

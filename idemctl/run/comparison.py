@@ -105,7 +105,7 @@ def compare(
         run.progress.at(
             f"{pair.store} from {step.part}",
             _done(totals, step, both.row_estimate),
-            {"scanned": totals.postgres_scanned + totals.redis_scanned, "equal": totals.equal},
+            {"records": totals.postgres_scanned + totals.redis_scanned, "equal": totals.equal},
         )
 
     if watch is None:

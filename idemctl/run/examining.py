@@ -122,7 +122,7 @@ class Look:
         """Read every record; or so many from all over the place, which stand for all."""
         if sample is None:
             return self._go_through(self._store.scan(), run, self.see)
-        return self._go_through(self._some(sample), run, self.see)
+        return self._go_through(self._some(sample), run, self.see, sample)
 
     def _some(self, sample: int) -> Iterator[Batch]:
         for batch in self._store.sample():
@@ -204,18 +204,28 @@ class Look:
             self.examination.give_up_all(nothing)
 
     def _go_through(
-        self, batches: Iterator[Batch], run: Run, hear: Callable[[Batch], None]
+        self,
+        batches: Iterator[Batch],
+        run: Run,
+        hear: Callable[[Batch], None],
+        most: int | None = None,
     ) -> WhyStopped:
         started = time.perf_counter()
         try:
             for batch in batches:
                 took = timedelta(seconds=time.perf_counter() - started)
                 hear(batch)
-                seen_count = self.examination.overview.seen_count
-                done = min(seen_count / self.row_estimate, 1.0) if self.row_estimate else 0.0
-                run.progress.at(f"{self.target.store} {self.place}", done, {"seen": seen_count})
+                what = f"{self.target.store} {self.place}"
+                counts = {"records": self.examination.overview.seen_count}
+                run.progress.at(what, self._done(most), counts)
                 run.checkpoint(took, max(len(batch), 1))
                 started = time.perf_counter()
         except Stopped as stopped:
             return stopped.why
         return WhyStopped.DONE
+
+    def _done(self, most: int | None) -> float:
+        """Estimate which share of a walk lies behind that ends after `most` records."""
+        seen_count = self.examination.overview.seen_count
+        shares = (seen_count / of for of in (self.row_estimate, most) if of)
+        return min(max(self._store.done, *shares, 0.0), 1.0)

@@ -33,7 +33,10 @@ class Progress(Protocol):
     """Somebody who wants to know how far a run is; silent by default."""
 
     def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
-        """Hear that the share `done` of `what` lies behind."""
+        """Hear that the share `done` of `what` lies behind; 0 where nobody knows.
+
+        The first of the counts is of what is walked over; by it the rate is told.
+        """
         ...
 
 

@@ -50,6 +50,8 @@ _WITHOUT_TWIN = Unsupported("memory: a table in memory has no twin")
 class MemoryStore:
     """A table in this process. See `stores.ports.Store`."""
 
+    done = 0.0
+
     def __init__(
         self,
         rows: list[Row],

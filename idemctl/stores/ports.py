@@ -47,6 +47,9 @@ class Describes(Protocol):
 class Scans(Protocol):
     """Streams every record, as columns."""
 
+    done: float
+    """The share of the newest walk that lies behind, 0 to 1; 0 where the store cannot tell."""
+
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """Read the records of one shard, each at least once.
 

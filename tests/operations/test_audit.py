@@ -181,7 +181,7 @@ def test_a_deadline_ends_it_tidily_and_says_what_was_seen(auditing: Any) -> None
     class Late(Follower):
         def at(self, what: str, done: float, counts: Any) -> None:
             super().at(what, done, counts)
-            if counts["seen"] == 2:
+            if counts["records"] == 2:
                 run.stop.ask(WhyStopped.DEADLINE)
 
     run.progress = late = Late()
@@ -193,8 +193,8 @@ def test_a_deadline_ends_it_tidily_and_says_what_was_seen(auditing: Any) -> None
         WhyStopped.DEADLINE,
     )
     assert late.heard == [
-        ("payments memory", 0.2, {"seen": 1}),
-        ("payments memory", 0.4, {"seen": 2}),
+        ("payments memory", 0.2, {"records": 1}),
+        ("payments memory", 0.4, {"records": 2}),
     ]
     assert [finding.count for finding in outcome.findings] == [2]
     assert (unseen.overview.seen_count, unseen.checked, table.modes) == (0, [], [False])

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 class PostgresTable:
     """One table read through one layout. See `stores.ports.Store`."""
 
+    done = 0.0
+
     def __init__(
         self,
         *,

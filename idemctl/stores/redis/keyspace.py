@@ -55,6 +55,8 @@ class RedisKeyspace(NeverInRedis):
     works on a batch; it ends where the scan ends.
     """
 
+    done = 0.0
+
     def __init__(
         self,
         *,
@@ -103,6 +105,7 @@ class RedisKeyspace(NeverInRedis):
         """
         with self._scanner() as scanner:
             for step in scanner.steps(shard):
+                self.done = step.done
                 yield step.batch
 
     def sample(self) -> Iterator[Batch]:

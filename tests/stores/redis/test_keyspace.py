@@ -117,6 +117,12 @@ def test_progress_grows_to_one(client: redis.Redis, keyspace: Callable[..., Redi
     assert len(set(done)) > 5
     assert done[-1] == 1.0
     assert 0.2 < done[len(done) // 2] < 0.8
+    scanned = keyspace("bare")
+    assert scanned.done == 0
+    shares = [scanned.done for _ in scanned.scan()]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert 0.2 < shares[len(shares) // 2] < 0.8
     assert {chunk.part for chunk in chunks} == {"redis seen:*"}
     assert all(chunk.took > timedelta(0) for chunk in chunks)
 
