@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from idemctl.settings import Settings
     from idemctl.state.history import History
     from idemctl.state.journal import FileJournal
+    from idemctl.state.measures import Measures
     from idemctl.state.proofs import Proofs
     from idemctl.state.repeats import Repeats
     from idemctl.state.suspects import SuspectsFile
@@ -246,6 +247,14 @@ class Workplace:
         from idemctl.state.history import History
 
         return History(StateFolder(self.settings.state_folder))
+
+    @cached_property
+    def measures(self) -> Measures:
+        """How much earlier audits saw in each place."""
+        from idemctl.state.folder import StateFolder
+        from idemctl.state.measures import Measures
+
+        return Measures(StateFolder(self.settings.state_folder))
 
     def suspects(self) -> SuspectsFile:
         """Open a file for differences that were seen once."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from idemctl.checks.check import BOTH, REDIS, Check, Source, Told
-from idemctl.domain.circumstances import Unseen
+from idemctl.checks.check import BOTH, REDIS, Check, Source, Told, about, micros_of
+from idemctl.domain.circumstances import KEEPS_ALL, Unseen
 from idemctl.domain.findings import Severity
+from idemctl.domain.growth import Measure, full_in, growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,9 +16,9 @@ if TYPE_CHECKING:
     from idemctl.checks.check import Facts, Gathered, Int64, Looked, Mask
     from idemctl.domain.circumstances import RedisCircumstances
 
-_KEEPS_ALL = "noeviction"
 _LOW, _NEARLY_FULL, _FULL = 0.75, 0.9, 0.99
 """Shares of the limit. The last percent comes and goes with what clients ask for."""
+_SOON = timedelta(days=7)
 _BIG = 100_000
 _REFUSALS = {
     "OOM": "for lack of memory",
@@ -30,7 +32,7 @@ def _evicts(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
     policy = server.eviction_policy
     if isinstance(policy, Unseen):
         return policy
-    return None if policy == _KEEPS_ALL else Told(evidence=f"maxmemory-policy is {policy}")
+    return None if policy == KEEPS_ALL else Told(evidence=f"maxmemory-policy is {policy}")
 
 
 def _evicted(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
@@ -44,23 +46,44 @@ def _evicted(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
 
 
 def _filled(
-    least: float, below: float
+    least: float, below: float, soon: timedelta = timedelta(0)
 ) -> Callable[[RedisCircumstances, Facts], Told | Unseen | None]:
-    """Look whether the share of memory in use lies in that range, where nothing is evicted."""
+    """Look whether the share of memory in use lies in that range, where nothing is evicted.
 
-    def look(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
+    Or whether it lies below, and will all be used that soon.
+    """
+
+    def look(server: RedisCircumstances, facts: Facts) -> Told | Unseen | None:
         policy, used, limit = server.eviction_policy, server.memory_used, server.memory_limit
         for one in (policy, used, limit):
             if isinstance(one, Unseen):
                 return one
         assert isinstance(used, int)
         assert isinstance(limit, int)
-        if policy != _KEEPS_ALL or not limit or not least * limit <= used < below * limit:
+        if policy != KEEPS_ALL or not limit or used >= below * limit:
             return None
-        share = used * 100 // limit
-        return Told(evidence=f"{share} % of maxmemory is in use: {used:,} of {limit:,} bytes")
+        # Of a cluster each server fills by itself, and none of them was measured.
+        forecast = None if server.server else _forecast(used, limit, facts)
+        is_soon = forecast is not None and forecast[0] < soon
+        if used < least * limit and not is_soon:
+            return None
+        said = f"{used * 100 // limit} % of maxmemory is in use: {used:,} of {limit:,} bytes"
+        return Told(evidence=f"{said}; {forecast[1]}" if forecast is not None else said)
 
     return look
+
+
+def _forecast(used: int, limit: int, facts: Facts) -> tuple[timedelta, str] | None:
+    """Say when the rest is used, if it goes on as it did; `None` where nobody knows, or never."""
+    now = Measure(at=facts.retention.cutoff, memory=used)
+    grown = growth(facts.measured, now)
+    if grown is None or grown.memory is None:
+        return None
+    left = full_in(used, limit, grown.memory)
+    if left is None:
+        return None
+    over = about(micros_of(now.at - grown.since))
+    return left, f"as it grew in the last {over}, it is full in {about(micros_of(left))}"
 
 
 def _unlimited(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
@@ -158,8 +181,10 @@ MEMORY_RUNNING_LOW = Check(
     severity=Severity.WARNING,
     engines=REDIS,
     source=Source.CIRCUMSTANCES,
-    look=_filled(_LOW, _NEARLY_FULL),
-    what="The same at 75 % and more.",
+    look=_filled(_LOW, _NEARLY_FULL, _SOON),
+    what="The same at 75 % and more.\n"
+    "At less, where it is full within a week if it goes on as it grew since an earlier audit "
+    "saw it: the oldest of the last eight days, and six hours ago at least.",
     why="A storm of new keys, or a longer ttl, fills the rest; then the server refuses every "
     "write.",
     next="idemctl doctor --store {store}",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import Unseen
     from idemctl.domain.findings import Severity
+    from idemctl.domain.growth import Measure
     from idemctl.domain.retention import Retention
     from idemctl.domain.sight import Needs, Sight
 
@@ -63,6 +64,8 @@ class Facts:
     """Whether values are never taken apart, for to read one is to run it."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what the library that writes there is known to get wrong."""
+    measured: tuple[Measure, ...] = ()
+    """What earlier audits saw of the place."""
     is_configured: bool = True
     """Whether a file names the store, so that other commands know it, too."""
 

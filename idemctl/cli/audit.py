@@ -14,10 +14,15 @@ from idemctl.cli.options import FailOn, duration, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report
-from idemctl.errors import UsageError
+from idemctl.errors import IdemctlError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from idemctl.bootstrap import Workplace
     from idemctl.checks.check import Check
+    from idemctl.domain.growth import Measure, Where
+    from idemctl.run.audited import Outcome
 
 
 _SAMPLE = 100_000
@@ -94,7 +99,7 @@ def audit(
     """
     from idemctl.operations import audit as operation
     from idemctl.render.audit import report
-    from idemctl.run.audited import Options
+    from idemctl.run.audited import Options, Past
     from idemctl.settings.baselines import read_baseline
 
     if all and sample is not None:
@@ -120,12 +125,35 @@ def audit(
         work.run,
         repeats=workplace.repeats,
         suspects=workplace.suspects,
-        last_gc=lambda store: workplace.history.last("gc", store),
+        past=Past(
+            last_gc=lambda store: workplace.history.last("gc", store),
+            measured=lambda where: _measured(where, workplace),
+        ),
         surroundings=surroundings,
     )
+    _remember(outcome, work)
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())
+
+
+def _measured(where: Where, workplace: Workplace) -> Sequence[Measure]:
+    try:
+        return workplace.measures.of(where)
+    except IdemctlError:
+        # That is said when this audit's own cannot be kept; what is found is worth no less.
+        return ()
+
+
+def _remember(outcome: Outcome, work: Work) -> None:
+    """Keep what was measured, by which the next audit tells growth."""
+    for place in outcome.places:
+        if place.measured is not None:
+            try:
+                work.workplace.measures.add(place.measured.where, place.measured.now)
+            except IdemctlError as error:
+                work.speech.warn(f"growth cannot be told: {error.message}")
+                return
 
 
 def _chosen(only: list[str], skip: list[str]) -> tuple[Check, ...]:

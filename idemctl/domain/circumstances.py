@@ -81,6 +81,10 @@ class Replica:
     """Since it last acknowledged anything, which it does each second."""
 
 
+KEEPS_ALL = "noeviction"
+"""The eviction policy of a server that refuses writes when it is full."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisCircumstances:
     """Those of a keyspace: all of its server."""

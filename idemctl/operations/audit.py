@@ -8,23 +8,24 @@ show, is said: it is never taken for nothing.
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idemctl.checks.check import Source
 from idemctl.checks.registry import BY_CODE
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import IdemctlError
-from idemctl.run.audited import Audited, Outcome, StoreSight, Surroundings
+from idemctl.run.audited import Audited, Outcome, Past, StoreSight, Surroundings
 from idemctl.run.comparison import compare
 from idemctl.run.examining import Look, examination_of
 from idemctl.run.pairing import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from idemctl.checks.examination import Examination
     from idemctl.domain.findings import Finding
+    from idemctl.domain.growth import Measured
     from idemctl.run.audited import Options
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
@@ -44,7 +45,7 @@ def audit(
     *,
     repeats: Callable[[], Repeats],
     suspects: Callable[[], SuspectsFile],
-    last_gc: Callable[[str], Mapping[str, Any] | None] = lambda _store: None,
+    past: Past | None = None,
     surroundings: Surroundings | None = None,
 ) -> Outcome:
     """Look at each store in turn; a failure is a part of the outcome.
@@ -56,7 +57,7 @@ def audit(
         run: asked between batches whether to go on.
         repeats: makes room for keys that several records have.
         suspects: opens a file for differences that were seen once.
-        last_gc: finds the last good run of gc on a store.
+        past: knows what earlier runs left behind.
         surroundings: what there is beside the targets, where those were only found.
     """
     beside = surroundings or Surroundings()
@@ -64,7 +65,7 @@ def audit(
     for target in targets:
         stores.setdefault(target.store, []).append(target)
     paired = {pair.store: pair for pair in pairs}
-    auditor = _Auditor(options, run, repeats, suspects, last_gc)
+    auditor = _Auditor(options, run, repeats, suspects, past or Past())
     twinned = {store for store, sides in stores.items() if store in paired or _are_mixed(sides)}
     for store, sides in stores.items():
         if auditor.why_stopped is not WhyStopped.DONE:
@@ -90,7 +91,7 @@ class _Auditor:
         run: Run,
         repeats: Callable[[], Repeats],
         suspects: Callable[[], SuspectsFile],
-        last_gc: Callable[[str], Mapping[str, Any] | None],
+        past: Past,
     ) -> None:
         self.places: list[Audited] = []
         self.failures: list[IdemctlError] = []
@@ -99,7 +100,7 @@ class _Auditor:
         self._run = run
         self._repeats = repeats
         self._suspects = suspects
-        self._last_gc = last_gc
+        self._past = past
         self._told: set[tuple[str, Engine, str, str]] = set()
         self._incomparable = options.why_not_compared
         """Why the sides of the store at hand were not compared."""
@@ -183,6 +184,7 @@ class _Auditor:
             is_paired=is_paired,
             backlog_after=self._options.backlog_after,
             checks=self._options.checks,
+            measured=self._past.measured,
         )
 
     def _finish(self, look: Look) -> None:
@@ -196,7 +198,9 @@ class _Auditor:
                 look.examination.give_up(code, _STOPPED_BEFORE)
         look.count_repeats()
         look.consider()
-        self._keep(look.target, look.examination, look.place, look.row_estimate)
+        is_whole = self._options.reads_records and self.why_stopped is WhyStopped.DONE
+        measured = look.measured(is_whole=is_whole)
+        self._keep(look.target, look.examination, look.place, look.row_estimate, measured)
 
     def _is_news(self, finding: Finding) -> bool:
         """Whether what a server says of a place was not said when its last layout was looked at."""
@@ -208,7 +212,12 @@ class _Auditor:
         return is_news
 
     def _keep(
-        self, target: Target, examination: Examination, place: str, row_estimate: int | None
+        self,
+        target: Target,
+        examination: Examination,
+        place: str,
+        row_estimate: int | None,
+        measured: Measured | None = None,
     ) -> None:
         findings = examination.findings(target.store, place)
         if target.is_shared:
@@ -221,7 +230,8 @@ class _Auditor:
                 overview=examination.overview if self._options.reads_records else None,
                 is_sample=examination.is_sample,
                 row_estimate=row_estimate,
-                last_gc=self._last_gc(target.store),
+                measured=measured,
+                last_gc=self._past.last_gc(target.store),
                 findings=findings,
                 checked=examination.checked,
                 cannot_judge=examination.cannot_judge,

@@ -8,7 +8,7 @@ from idemctl.domain.outcomes import Sheet
 from idemctl.domain.records import Pattern, Status
 from idemctl.domain.sight import Engine
 from idemctl.render.envelope import instant
-from idemctl.render.figures import count, size, when
+from idemctl.render.figures import count, size, span, when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _HEADINGS = (
     "pattern", "store", "where", "records", "in progress", "completed", "failed", "unknown",
-    "malformed", "oldest", "newest", "to collect", "size", "last good gc",
+    "malformed", "oldest", "newest", "to collect", "size", "growth a day", "full in",
+    "last good gc",
 )  # fmt: skip
 _SHOWN = (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED, Status.UNKNOWN, Status.MALFORMED)
 
@@ -50,7 +51,29 @@ def _figures(one: Audited) -> Iterator[str]:
     yield when(overview.newest)
     yield "by Redis" if one.target.expires_by_itself else count(overview.expired_count)
     yield size(overview.size)
+    yield _growth(one)
+    yield _full_in(one)
     yield _last_gc(one)
+
+
+def _growth(one: Audited) -> str:
+    grown = one.measured.growth if one.measured else None
+    if grown is None or grown.records is None or grown.size is None:
+        return "unknown"
+    sign = "-" if grown.size < 0 else "+"
+    return f"{grown.records:+,.0f}, {sign}{size(abs(round(grown.size)))}"
+
+
+def _full_in(one: Audited) -> str:
+    """Say for how long a server has room; of Postgres nobody sees the disk."""
+    measured = one.measured
+    if measured is None or measured.memory_limit is None:
+        return "unknown"
+    if measured.evicts or not measured.memory_limit:
+        return "evicts" if measured.evicts else "no limit"
+    if measured.growth is None or measured.growth.memory is None:
+        return "unknown"
+    return "never" if measured.full_in is None else span(measured.full_in)
 
 
 def _last_gc(one: Audited) -> str:
@@ -92,9 +115,25 @@ def place_item(one: Audited) -> dict[str, Any]:
         if overview is None or one.target.expires_by_itself
         else overview.expired_count,
         "bytes": overview.size if overview else None,
+        "growth": _growth_item(one),
         "last_gc_at": one.last_gc.get("finished_at") if one.last_gc else None,
         "row_estimate": one.row_estimate,
         "why_stopped": one.why_stopped,
         "checked": list(one.checked),
         "cannot_judge": [{"code": check.code, "why": check.why} for check in one.cannot_judge],
+    }
+
+
+def _growth_item(one: Audited) -> dict[str, Any] | None:
+    """Give the growth a day; null where nothing was measured before, and what is not known."""
+    measured = one.measured
+    if measured is None or measured.growth is None:
+        return None
+    grown, left = measured.growth, measured.full_in
+    return {
+        "since": instant(grown.since),
+        "records": None if grown.records is None else round(grown.records),
+        "bytes": None if grown.size is None else round(grown.size),
+        "memory_bytes": None if grown.memory is None else round(grown.memory),
+        "full_in_days": None if left is None else round(left.total_seconds() / 86_400, 1),
     }

@@ -14,7 +14,7 @@ from idemctl.domain.outcomes import WhyStopped
 from idemctl.errors import ExitStatus, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
     from idemctl.checks.check import Check
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from idemctl.checks.overview import Overview
     from idemctl.domain.acceptances import Acceptance
     from idemctl.domain.findings import Finding
+    from idemctl.domain.growth import Measure, Measured, Where
     from idemctl.domain.records import Pattern
     from idemctl.domain.sight import Engine, View
     from idemctl.errors import IdemctlError
@@ -66,6 +67,16 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What earlier runs left behind; nothing, where nobody kept it."""
+
+    last_gc: Callable[[str], Mapping[str, Any] | None] = lambda _store: None
+    """Finds the last run of gc on a store that ended well."""
+    measured: Callable[[Where], Sequence[Measure]] = lambda _where: ()
+    """Finds what earlier audits saw of a place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What there is beside the stores, where they were found and nobody configured them."""
 
@@ -89,6 +100,8 @@ class Audited:
     """Whether only some records were looked at, which stand for all."""
     row_estimate: int | None
     """About how many records there are, where the store knows."""
+    measured: Measured | None = None
+    """How much there is, and how it grows; `None` where nobody gave the place a name."""
     last_gc: Mapping[str, Any] | None = None
     """The history's entry of the last run of gc on this store that ended well."""
     findings: Sequence[Finding]

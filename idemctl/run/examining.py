@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from idemctl.checks.check import Facts, Source
 from idemctl.checks.examination import Examination
 from idemctl.checks.registry import CHECKS
+from idemctl.domain.circumstances import KEEPS_ALL, RedisCircumstances
 from idemctl.domain.differences import Difference
+from idemctl.domain.growth import Measure, Measured, Where, growth
 from idemctl.domain.instants import to_micros
 from idemctl.domain.keys import is_text
 from idemctl.domain.outcomes import WhyStopped
@@ -20,11 +22,12 @@ from idemctl.run.fitness import refuse_blindness
 from idemctl.run.run import Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from idemctl.checks.check import Check
     from idemctl.domain.batch import Batch
+    from idemctl.domain.circumstances import Circumstances
     from idemctl.domain.records import Pattern
     from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
@@ -45,6 +48,7 @@ def examination_of(
     is_paired: bool,
     backlog_after: timedelta,
     checks: Iterable[Check] = CHECKS,
+    measured: Sequence[Measure] = (),
 ) -> Examination:
     """Make an examination with the promises and the sight of one place."""
     known = {Sight.TWIN} if is_paired else set[Sight]()
@@ -70,6 +74,7 @@ def examination_of(
         has_opaque_values=target.has_opaque_values,
         known_faults=target.known_faults,
         is_configured=target.is_configured,
+        measured=tuple(measured),
     )
     return Examination(facts, checks)
 
@@ -86,6 +91,7 @@ class Look:
         is_paired: bool,
         backlog_after: timedelta,
         checks: Iterable[Check] = CHECKS,
+        measured: Callable[[Where], Sequence[Measure]] = lambda _where: (),
     ) -> None:
         """Ask the store what it is, and what time it is there.
 
@@ -98,6 +104,7 @@ class Look:
         self.target = target
         self.place = target.named(description.place)
         self.row_estimate = description.row_estimate
+        self._where = Where(store=target.store, place=self.place, server=description.server)
         self.examination = examination_of(
             target,
             store.pattern,
@@ -105,7 +112,10 @@ class Look:
             is_paired=is_paired,
             backlog_after=backlog_after,
             checks=checks,
+            # What was only found may have been called otherwise, or something else, before.
+            measured=measured(self._where) if target.is_configured else (),
         )
+        self._circumstances: Circumstances | None = None
         self._store = store
         self._repeats = repeats
         self._asks_for_repeats = bool(self.examination.makes(Source.REPEATS))
@@ -152,10 +162,36 @@ class Look:
     def consider(self) -> None:
         """Look at what the server says of the place."""
         try:
-            self.examination.consider(self._store.circumstances())
+            self._circumstances = self._store.circumstances()
+            self.examination.consider(self._circumstances)
         except IdemctlError as error:
             for code in self.examination.makes(Source.CIRCUMSTANCES):
                 self.examination.give_up(code, error.message)
+
+    def measured(self, *, is_whole: bool) -> Measured | None:
+        """Say how much there is: of records only where all were seen."""
+        if not self.target.is_configured:
+            return None
+        facts, overview = self.examination.facts, self.examination.overview
+        server = self._circumstances
+        # Of a cluster each server fills by itself: there is no one number.
+        is_one = isinstance(server, RedisCircumstances) and not server.server
+        known = server if is_one else None
+        memory, limit = (known.memory_used, known.memory_limit) if known else (None, None)
+        is_whole = is_whole and not self.examination.is_sample
+        now = Measure(
+            at=facts.retention.cutoff,
+            records=overview.seen_count if is_whole else None,
+            size=overview.size if is_whole else None,
+            memory=memory if isinstance(memory, int) else None,
+        )
+        return Measured(
+            where=self._where,
+            now=now,
+            growth=growth(facts.measured, now),
+            memory_limit=limit if isinstance(limit, int) else None,
+            evicts=known is not None and known.eviction_policy != KEEPS_ALL,
+        )
 
     def count_repeats(self) -> None:
         """Look at the keys that several records have."""

@@ -60,6 +60,8 @@ class Description:
     is_replica: bool
     row_estimate: int | None
     """About how many records; `None` where the store keeps no such number."""
+    server: str = ""
+    """Where it runs, and the database there: what tells it from another one, and no secret."""
     hides_rows: str | None = None
     """Why some records may be invisible to this user, when they may."""
     references: tuple[Reference, ...] = ()

@@ -125,7 +125,7 @@ def test_the_first_table_has_a_row_for_each_of_the_six_patterns() -> None:
     assert first.rows[0][:9] == (
         "postgres-unique", "payments", "postgres t", "5,000", "0", "4,999", "1", "0", "0",
     )  # fmt: skip
-    assert first.rows[0][9:] == ("-", "-", "0", "0 B", "none known")
+    assert first.rows[0][9:] == ("-", "-", "0", "0 B", "unknown", "unknown", "none known")
     assert first.rows[1][:3] == ("redis-setnx", "none configured", "")
     unread = made(replace(PLACE, overview=None))
     assert unread.sheets[0].rows[0][3] == "not read"

@@ -80,6 +80,7 @@ def describe(
         place=place,
         user=user,
         is_replica=is_replica,
+        server=f"{connection.info.host}:{connection.info.port}/{connection.info.dbname}",
         row_estimate=None if min(estimates, default=-1) < 0 else sum(estimates),
         hides_rows="; ".join(hidden) or None,
         references=find_references(connection, table, child_oid, layout, place),

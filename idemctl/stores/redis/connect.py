@@ -119,6 +119,13 @@ def _redirected(kind: type, options: dict[str, Any], node: Node) -> tuple[type, 
     return kind, options | {"host": node.host, "port": node.port}
 
 
+def server_of(url: Secret) -> str:
+    """Say where a URL leads that was connected to, without user or password."""
+    _, options = _parsed(url.reveal())
+    where = options.get("path") or f"{options.get('host')}:{options.get('port')}"
+    return f"{where}/{options.get('db', 0)}"
+
+
 def _showing_its_socket(kind: type) -> type:
     """Extend a connection class where redis-py lets others extend it: where it connects.
 

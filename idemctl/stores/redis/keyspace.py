@@ -96,7 +96,9 @@ class RedisKeyspace(NeverInRedis):
 
     def describe(self) -> Description:
         """See `Describes.describe`."""
-        return describe(self._lane(), place=self._place, prefix=self._prefix, layout=self._layout)
+        return describe(
+            self._lane(), self._url, place=self._place, prefix=self._prefix, layout=self._layout
+        )
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`, and `stores.redis.scan` for what is bounded and what is not read.
