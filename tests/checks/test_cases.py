@@ -1,0 +1,132 @@
+"""Every code of the registry, on a place where it must fire and on one where it must not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from idemctl.checks.check import Source
+from idemctl.checks.examination import Examination
+from idemctl.checks.registry import CHECKS
+from idemctl.domain.instants import to_micros
+from idemctl.domain.keys import escape
+from idemctl.run import comparison
+from idemctl.state.folder import StateFolder
+from idemctl.state.repeats import Repeats
+from idemctl.state.suspects import SuspectsFile
+from tests.checks.cases import AROUND, PAIRS, RECORDS, uuid
+from tests.domain.batches import NOW, batch
+from tests.run.twins import Meanwhile, Named, Side, Twins, record, twin
+from tests.stores.postgres import test_steps
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from idemctl.domain.findings import Finding
+    from tests.checks.cases import Around, Pair, Records
+
+BATCH = 50
+PLANTED = {1, 13, 25, 37}
+"""The rows of each batch that are faulty."""
+NUMBERS = [number for number in range(3 * BATCH) if number % BATCH in PLANTED]
+ON_REAL_TABLES = {
+    "workflow-step-repeated": test_steps.test_only_a_step_that_was_done_twice_counts,
+}
+"""What a single server can show, by the test that has both kinds of rows."""
+
+
+def codes_of(*sources: Source) -> set[str]:
+    return {one.code for one in CHECKS if one.source in sources}
+
+
+def test_no_code_is_without_its_case() -> None:
+    assert set(RECORDS) == codes_of(Source.RECORDS)
+    assert set(AROUND) == codes_of(Source.CIRCUMSTANCES)
+    assert set(PAIRS) == codes_of(Source.TWINS)
+    assert codes_of(Source.REPEATS) == {"key-on-two-endpoints"}
+    assert set(ON_REAL_TABLES) == codes_of(Source.CHILD)
+    assert set(Source) == {
+        Source.RECORDS, Source.CIRCUMSTANCES, Source.TWINS, Source.REPEATS, Source.CHILD,
+    }  # fmt: skip
+
+
+def seen(case: Records, *, is_faulty: bool) -> dict[str, Finding]:
+    made = Examination(case.facts, CHECKS)
+    for start in range(0, 3 * BATCH, BATCH):
+        rows = [
+            {"keys": case.key(number)} | case.faulty
+            if is_faulty and number in NUMBERS
+            else {"keys": case.near_key(number)} | case.near
+            for number in range(start, start + BATCH)
+        ]
+        made.see(batch(*rows), to_micros(NOW))
+    return {one.code: one for one in made.findings("payments", "here")}
+
+
+@pytest.mark.parametrize("code", RECORDS)
+def test_faulty_records_are_counted_and_shown_and_their_neighbours_are_not(code: str) -> None:
+    case = RECORDS[code]
+    found, otherwise = seen(case, is_faulty=True), seen(case, is_faulty=False)
+    assert found.keys() - otherwise.keys() == {code}
+    assert code not in otherwise
+    assert found[code].count == len(NUMBERS)
+    assert [one["key"] for one in found[code].sample] == [
+        escape(case.key(number)) for number in NUMBERS[:5]
+    ]
+
+
+def considered(case: Around, *, is_faulty: bool) -> dict[str, Finding]:
+    checks = [one for one in CHECKS if one.source is Source.CIRCUMSTANCES]
+    made = Examination(case.facts, checks)
+    made.consider(case.faulty if is_faulty else case.near)
+    assert made.cannot_judge == []
+    return {one.code: one for one in made.findings("payments", "here")}
+
+
+@pytest.mark.parametrize("code", AROUND)
+def test_a_fault_around_the_records_is_counted_and_its_neighbour_is_not(code: str) -> None:
+    case = AROUND[code]
+    found, otherwise = considered(case, is_faulty=True), considered(case, is_faulty=False)
+    assert found.keys() - otherwise.keys() == {code}
+    assert code not in otherwise
+    assert found[code].count == case.count
+    assert tuple(one["key"] for one in found[code].sample) == case.sample
+
+
+def pair_of(faulty: Pair, near: Pair, *, is_faulty: bool) -> Twins:
+    said = [
+        (uuid(number), faulty if is_faulty and number in NUMBERS else near)
+        for number in range(3 * BATCH)
+    ]
+    return Twins(
+        Side(*(record(key, **one.postgres) for key, one in said if one.postgres is not None)),
+        Side(*(twin(key, **one.redis) for key, one in said if one.redis is not None)),
+    )
+
+
+@pytest.mark.parametrize("code", PAIRS)
+def test_twins_that_differ_are_counted_and_shown_and_those_that_nearly_do_are_not(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "_SETTLE", timedelta(0))
+    for is_faulty in (True, False):
+        twins = pair_of(*PAIRS[code], is_faulty=is_faulty)
+        with SuspectsFile(StateFolder(tmp_path), most=1000) as suspects:
+            found = comparison.compare(Named().pair, twins.opened, Meanwhile(), suspects)
+        counted = {one.label: count for one, count in found.counts.items()}
+        shown = {one.label: {key for key, _ in kept} for one, kept in found.kept.items()}
+        assert counted == ({code: len(NUMBERS)} if is_faulty else {})
+        assert shown == ({code: set(map(uuid, NUMBERS))} if is_faulty else {})
+
+
+def test_keys_of_two_endpoints_are_shown_and_those_of_two_records_of_one_are_not(
+    tmp_path: Path,
+) -> None:
+    keys = [uuid(number) for number in range(BATCH)]
+    for other, expected in ((b"POST /refunds", {uuid(number) for number in PLANTED}), (b"", set())):
+        with Repeats(StateFolder(tmp_path)) as repeats:
+            repeats.add(keys, [b"POST /charges"] * BATCH)
+            repeats.add([uuid(one) for one in PLANTED], [other or b"POST /charges"] * len(PLANTED))
+            assert set(repeats.found()) == expected
