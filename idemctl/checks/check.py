@@ -126,6 +126,8 @@ class Source(StrEnum):
     """In the rows of a child table."""
     TWINS = "twins"
     """In the comparison of a pair."""
+    CLOCKS = "clocks"
+    """In how far the clocks of a pair are apart."""
     CIRCUMSTANCES = "circumstances"
     """In what the server says of the place."""
 
@@ -183,8 +185,8 @@ class Check:
     kind: Callable[[Looked], NDArray[np.uint8]] | None = None
     """What kind of it each record is, where the evidence tells how many there are of each."""
     look: Callable[[Any, Facts], Told | Unseen | None] | None = None
-    """What the circumstances tell; only of a check whose source they are. Those are the
-    engine's own, and a check of both engines is handed either."""
+    """What the circumstances tell, or the clocks; only of a check whose source they are. Those
+    are the engine's own, and a check of both engines is handed either."""
     evidence: Callable[[Gathered, Facts], str] | None = None
     """What was found, in a sentence; what circumstances tell has its own."""
     what: str
@@ -198,7 +200,7 @@ class Check:
 
     def applies(self, facts: Facts) -> bool:
         """Tell whether such records can have this at all."""
-        if self.source is Source.TWINS and not facts.is_paired:
+        if self.source in {Source.TWINS, Source.CLOCKS} and not facts.is_paired:
             return False
         if self.source is Source.REPEATS and facts.is_paired and facts.engine is Engine.REDIS:
             # The rows of the pair say the same, and more of it.

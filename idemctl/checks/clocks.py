@@ -1,4 +1,4 @@
-"""Instants that cannot be: written in another unit, or in an order in which nothing happens."""
+"""Clocks that disagree, and instants that cannot be: of another unit, or out of order."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.checks.check import BOTH, Check, between, micros_of
+from idemctl.checks.check import BOTH, REDIS, Check, Source, Told, between, micros_of
+from idemctl.domain.differences import SKEW
 from idemctl.domain.findings import Severity
 from idemctl.domain.instants import LAST_COUNTED, MISSING
 from idemctl.domain.sight import Sight
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Facts, Gathered, Int64, Looked, Mask
+    from idemctl.domain.skew import Skew
 
 MIXED_UP = (500, 2_000_000)
 """By so many times an instant is off whose unit is another one: a thousand times or a million."""
@@ -75,6 +77,12 @@ def _out_of_order(looked: Looked) -> Mask:
     return looked.settled & early & ~mixed_up(looked) if early.any() else early
 
 
+def _apart(skew: Skew, _facts: Facts) -> Told | None:
+    if skew.size <= SKEW:
+        return None
+    return Told(evidence=f"the clock of Redis is {skew.seen_from('that of Postgres')}")
+
+
 INSTANTS_IN_MIXED_UNITS = Check(
     code="instants-in-mixed-units",
     severity=Severity.ERROR,
@@ -107,4 +115,18 @@ TIMES_OUT_OF_ORDER = Check(
     next="idemctl doctor --store {store}",
 )
 
-CHECKS = (INSTANTS_IN_MIXED_UNITS, TIMES_OUT_OF_ORDER)
+CLOCKS_APART = Check(
+    code="clocks-apart",
+    severity=Severity.ERROR,
+    engines=REDIS,
+    source=Source.CLOCKS,
+    look=_apart,
+    what="A pair whose clocks are more than two seconds apart, at the least: that of Postgres is "
+    "read before and after that of Redis.\n"
+    "Such a pair is not compared, and `reconcile` refuses it.",
+    why="A promise ends at another moment in each store, and a lease that one of them calls over "
+    "is still held for the other.",
+    next="idemctl doctor --store {store}",
+)
+
+CHECKS = (INSTANTS_IN_MIXED_UNITS, TIMES_OUT_OF_ORDER, CLOCKS_APART)

@@ -14,6 +14,7 @@ from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import MOST_SAMPLED, Finding, sample_of
 from idemctl.domain.shares import interval
 from idemctl.domain.sight import blindness, lacking
+from idemctl.domain.skew import Skew
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -105,16 +106,17 @@ class Examination:
             room = MOST_SAMPLED - len(found.sample)
             found.add(count, None, list(sample)[:room])
 
-    def consider(self, circumstances: Circumstances) -> None:
-        """Make every check that looks at what the server says of the place."""
-        for code in self.makes(Source.CIRCUMSTANCES):
+    def consider(self, seen: Circumstances | Skew, source: Source = Source.CIRCUMSTANCES) -> None:
+        """Make every check that looks at what the server says of the place, or at its clock."""
+        for code in self.makes(source):
             look = self._able[code].look
             assert look is not None, "a check on circumstances looks at them"
-            seen = [(name, look(server, self.facts)) for name, server in circumstances.servers]
-            told = [(name, one) for name, one in seen if isinstance(one, Told)]
-            unseen = [one for _, one in seen if isinstance(one, Unseen)]
+            several = (("", seen),) if isinstance(seen, Skew) else seen.servers
+            looked = [(name, look(one, self.facts)) for name, one in several]
+            told = [(name, one) for name, one in looked if isinstance(one, Told)]
+            unseen = [one for _, one in looked if isinstance(one, Unseen)]
             if told:
-                self._told[code] = _together(told, len(seen))
+                self._told[code] = _together(told, len(looked))
             elif unseen:
                 self.give_up(code, unseen[0].why)
 

@@ -71,7 +71,7 @@ def audit(
         if auditor.why_stopped is not WhyStopped.DONE:
             auditor.leave(sides, is_paired=store in twinned, why=_STOPPED_BEFORE)
         elif not (store in paired and options.compares and auditor.look_at_pair(paired[store])):
-            auditor.look_at_each(sides, is_paired=store in twinned)
+            auditor.look_at_each(sides, paired.get(store), is_paired=store in twinned)
     return Outcome(
         options=options,
         sights=tuple(_sight(store, sides, store in paired) for store, sides in stores.items()),
@@ -128,7 +128,7 @@ class _Auditor:
                 self.why_stopped = comparison.why_stopped
                 unseen = looks[Engine.REDIS].count_twins(comparison)
                 for look in looks.values():
-                    self._finish(look)
+                    self._finish(look, pair)
         except IdemctlError as error:
             # Each side is looked at by itself; whoever does not answer is found out there.
             self._incomparable = f"not compared: {error.message}"
@@ -137,7 +137,7 @@ class _Auditor:
         self.failures += [unseen] if unseen is not None else []
         return True
 
-    def look_at_each(self, sides: Sequence[Target], *, is_paired: bool) -> None:
+    def look_at_each(self, sides: Sequence[Target], pair: Pair | None, *, is_paired: bool) -> None:
         """Look at sides one after the other."""
         for target in sides:
             if self.why_stopped is not WhyStopped.DONE:
@@ -154,7 +154,7 @@ class _Auditor:
                         look.examination.give_up(code, why)
                     if self._options.reads_records:
                         self.why_stopped = look.scan(self._run, self._options.sample)
-                    self._finish(look)
+                    self._finish(look, pair)
             except IdemctlError as error:
                 self.failures.append(error)
                 self.leave([target], is_paired=is_paired, why=error.message)
@@ -187,7 +187,7 @@ class _Auditor:
             measured=self._past.measured,
         )
 
-    def _finish(self, look: Look) -> None:
+    def _finish(self, look: Look, pair: Pair | None) -> None:
         """Do what comes after the records, and keep what was found."""
         if self.why_stopped is WhyStopped.DONE:
             self.why_stopped = look.inspect(self._run)
@@ -198,6 +198,8 @@ class _Auditor:
                 look.examination.give_up(code, _STOPPED_BEFORE)
         look.count_repeats()
         look.consider()
+        if pair is not None:
+            look.compare_clocks(pair)
         is_whole = self._options.reads_records and self.why_stopped is WhyStopped.DONE
         measured = look.measured(is_whole=is_whole)
         self._keep(look.target, look.examination, look.place, look.row_estimate, measured)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.differences import SKEW
 from idemctl.domain.records import Status
 from idemctl.errors import ExitStatus, IdemctlError, worst
 from idemctl.run.fitness import remedy
+from idemctl.stores.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from idemctl.run.target import Target
     from idemctl.stores.answers import Description
     from idemctl.stores.ports import Store
-
-_MOST_SKEW = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,24 +172,22 @@ def _read(target: Target, store: Store) -> Iterator[Line]:
 
 
 def _clocks(name: str, sides: list[tuple[str, Store]]) -> Iterator[Line]:
-    """Measure how far the clocks of a pair are apart, by asking one before and after."""
+    """Tell how far the clocks of a pair are apart."""
     match sides:
         case [(place, first), (other, second)]:
             pass
         case _:
             return
     try:
-        before, between, after = first.clock(), second.clock(), first.clock()
+        ahead = Clock.measured(first, second, name).redis_ahead
     except IdemctlError as error:
         yield Line(store=name, about="clock", says=error.message, status=error.status)
         return
-    apart = between - (before + (after - before) / 2)
-    wide = abs(apart) > _MOST_SKEW + (after - before)
+    wide = ahead.size > SKEW
     yield Line(
         store=name,
         about="clock",
-        says=f"{other} is {apart.total_seconds() * 1000:+.1f} ms from {place}, "
-        f"give or take {(after - before).total_seconds() * 500:.1f} ms",
+        says=f"{other} is {ahead.seen_from(place)}",
         status=ExitStatus.FINDINGS if wide else ExitStatus.OK,
         fix="let both servers follow one time source" if wide else None,
     )

@@ -19,6 +19,7 @@ from idemctl.domain.retention import Retention
 from idemctl.domain.sight import Engine, Sight
 from idemctl.errors import ExitStatus, IdemctlError, Unreachable
 from idemctl.run.fitness import refuse_blindness
+from idemctl.run.pairing import skew_of
 from idemctl.run.run import Stopped
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
-    from idemctl.run.target import Target
+    from idemctl.run.target import Pair, Target
     from idemctl.state.repeats import Repeats
     from idemctl.stores.ports import Store
 
@@ -175,8 +176,7 @@ class Look:
         facts, overview = self.examination.facts, self.examination.overview
         server = self._circumstances
         # Of a cluster each server fills by itself: there is no one number.
-        is_one = isinstance(server, RedisCircumstances) and not server.server
-        known = server if is_one else None
+        known = server if isinstance(server, RedisCircumstances) and not server.server else None
         memory, limit = (known.memory_used, known.memory_limit) if known else (None, None)
         is_whole = is_whole and not self.examination.is_sample
         now = Measure(
@@ -192,6 +192,14 @@ class Look:
             memory_limit=limit if isinstance(limit, int) else None,
             evicts=known is not None and known.eviction_policy != KEEPS_ALL,
         )
+
+    def compare_clocks(self, pair: Pair) -> None:
+        """Look at how far the clocks of both sides are apart."""
+        for code in self.examination.makes(Source.CLOCKS):
+            try:
+                self.examination.consider(skew_of(pair), Source.CLOCKS)
+            except IdemctlError as error:
+                self.examination.give_up(code, error.message)
 
     def count_repeats(self) -> None:
         """Look at the keys that several records have."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from idemctl.domain.roll import Uneven
+    from idemctl.domain.skew import Skew
     from idemctl.domain.sweeps import Swept
     from idemctl.layouts.transcript import Transcript
     from idemctl.run.run import Run
@@ -56,6 +57,15 @@ def opened(pair: Pair, *, writable: bool) -> Iterator[OpenPair]:
             clock=clock,
             row_estimate=description.row_estimate,
         )
+
+
+def skew_of(pair: Pair) -> Skew:
+    """Measure by how much Redis's clock is ahead, however far that is."""
+    with (
+        closing(pair.postgres.opens.open(writable=False)) as postgres,
+        closing(pair.redis.opens.open(writable=False)) as redis,
+    ):
+        return Clock.measured(postgres, redis, pair.store).redis_ahead
 
 
 class Sweep(StrEnum):

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.differences import SKEW
+from idemctl.domain.skew import Skew
 from idemctl.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,32 +24,31 @@ class Clock:
 
     read_at: datetime
     store: str = ""
-    redis_ahead: tuple[timedelta, timedelta] = (timedelta(0), timedelta(0))
-    """By how much Redis's clock is ahead: at the least, and at the most."""
+    redis_ahead: Skew = field(default_factory=Skew)
     began: float = field(default_factory=time.monotonic)
 
     @classmethod
+    def measured(cls, postgres: Describes, redis: Describes, store: str) -> Self:
+        """Read both clocks, the one of Postgres before and after that of Redis."""
+        before, between, after = postgres.clock(), redis.clock(), postgres.clock()
+        return cls(read_at=after, store=store, redis_ahead=Skew.between(before, between, after))
+
+    @classmethod
     def read(cls, postgres: Describes, redis: Describes, store: str) -> Self:
-        """Read both clocks, the one of Postgres before and after that of Redis.
+        """Read both clocks where their expiries are to be compared.
 
         Raises:
             Refused: they are so far apart that no expiry means the same in both.
         """
-        before, between, after = postgres.clock(), redis.clock(), postgres.clock()
-        clock = cls(read_at=after, store=store, redis_ahead=(between - after, between - before))
-        if clock.skew > SKEW:
+        clock = cls.measured(postgres, redis, store)
+        apart = clock.redis_ahead.size
+        if apart > SKEW:
             raise Refused(
-                f"{store}: the clocks of both stores are {clock.skew.total_seconds():.1f} s "
+                f"{store}: the clocks of both stores are {apart.total_seconds():.1f} s "
                 "apart, so their expiries cannot be compared",
                 hint="let both servers follow one time source",
             )
         return clock
-
-    @property
-    def skew(self) -> timedelta:
-        """How far the clocks are apart, at the least."""
-        earliest, latest = self.redis_ahead
-        return max(earliest, -latest, timedelta(0))
 
     def now(self) -> datetime:
         """Give the time at Postgres."""

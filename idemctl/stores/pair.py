@@ -245,7 +245,8 @@ class OpenPair:
         owed = np.flatnonzero(until != MISSING)
         rows = held.batch.take(owed)
         claimed = rows.status == Status.IN_PROGRESS
-        earliest, latest = (bound // _MICROSECOND for bound in self.clock.redis_ahead)
+        ahead = self.clock.redis_ahead
+        earliest, latest = ahead.least // _MICROSECOND, ahead.most // _MICROSECOND
         ends = until[owed] + np.where(claimed, latest + _MILLISECOND - 1, earliest)
         values = [held.values[row] for row in owed.tolist()]
         now = to_micros(self.clock.now()) + earliest

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from idemctl.checks.check import Source
 from idemctl.checks.standbys import BEHIND_BYTES
 from idemctl.checks.tables import LARGE
 from idemctl.checks.upkeep import HELD_FOR, MANY_DEAD
 from idemctl.domain.circumstances import Repeated
+from idemctl.domain.differences import SKEW
 from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Flaw, Status
 from idemctl.domain.references import OnDelete
 from idemctl.domain.replication import Archiver, PostgresReplication
 from idemctl.domain.shapes import Column
 from idemctl.domain.sight import Sight
+from idemctl.domain.skew import Skew
 from idemctl.domain.upkeep import Upkeep
 from tests.checks.places import (
     BODY_HASH,
@@ -68,8 +71,9 @@ class Records:
 class Around:
     """What a server says."""
 
-    faulty: Circumstances
-    near: Circumstances
+    faulty: Circumstances | Skew
+    near: Circumstances | Skew
+    source: Source = Source.CIRCUMSTANCES
     count: int = 1
     sample: tuple[str, ...] = ()
     facts: Facts = POSTGRES
@@ -254,6 +258,12 @@ def referred(**more: Any) -> Circumstances:
 
 
 AROUND: dict[str, Around] = {
+    "clocks-apart": Around(
+        facts=replace(REDIS, is_paired=True),
+        source=Source.CLOCKS,
+        faulty=Skew(-5 * SECOND, -SKEW - SECOND),
+        near=Skew(-5 * SECOND, -SKEW),
+    ),
     "identity-not-unique": Around(
         faulty=shaped(part(index("scope", "key"), EXPIRY)),
         near=shaped(part(unique("key", "scope"), EXPIRY)),

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from idemctl.checks.registry import BY_CODE
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.records import Status
 from idemctl.domain.sight import Engine, Extent, FailureMode, Sight
-from idemctl.errors import Denied, ExitStatus, Unreachable
+from idemctl.errors import Denied, ExitStatus, Unreachable, Unsupported
 from idemctl.layouts.sight import sight_of
 from idemctl.operations.audit import audit
 from idemctl.run.audited import Options
+from idemctl.run.target import Pair
 from idemctl.state.folder import StateFolder
 from idemctl.state.repeats import Repeats
 from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, layout, row, some_rows, target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from idemctl.run.audited import Outcome
@@ -43,10 +45,12 @@ STUCK: dict[str, Any] = {
 def auditing(tmp_path: Path) -> Callable[..., Outcome]:
     """Audit targets that are no pairs; nothing of them is large enough for the disk."""
 
-    def auditing(targets: list[Target], run: Run | None = None, **options: Any) -> Outcome:
+    def auditing(
+        targets: list[Target], run: Run | None = None, pairs: Sequence[Pair] = (), **options: Any
+    ) -> Outcome:
         return audit(
             targets,
-            [],
+            pairs,
             Options(**options),
             run or a_run(),
             repeats=lambda: Repeats(StateFolder(tmp_path / "state")),
@@ -200,6 +204,47 @@ def test_a_deadline_ends_it_tidily_and_says_what_was_seen(auditing: Any) -> None
     assert (unseen.overview.seen_count, unseen.checked, table.modes) == (0, [], [False])
     assert {check.why for check in unseen.cannot_judge} == {"the run was stopped before"}
     assert (outcome.status, outcome.is_whole) == (ExitStatus.FINDINGS, False)
+
+
+def paired(apart: float) -> Pair:
+    """Make a pair whose second store is ahead by so many seconds."""
+    postgres, _ = aim()
+    keyspace, _ = aim(clock_is_off=timedelta(seconds=apart))
+    return Pair(
+        store="payments",
+        postgres=postgres,
+        redis=replace(keyspace, engine=Engine.REDIS, expires_by_itself=True),
+        redis_ttl=None,
+        write_order="unknown",
+        transcript=Unsupported("not written"),
+        on_redis_miss="unknown",
+    )
+
+
+@pytest.mark.parametrize(("apart", "codes"), [(2, []), (-2, []), (2.5, ["clocks-apart"])])
+def test_clocks_of_a_pair_may_be_two_seconds_apart(
+    auditing: Any, apart: float, codes: list[str]
+) -> None:
+    pair = paired(apart)
+    outcome = auditing([pair.postgres, pair.redis], pairs=[pair], checks=[BY_CODE["clocks-apart"]])
+    assert [one.code for one in outcome.findings] == codes
+    assert [one.checked for one in outcome.places] == [[], ["clocks-apart"]]
+
+
+def test_a_pair_whose_clocks_are_apart_is_looked_at_side_by_side(auditing: Any) -> None:
+    pair = paired(-9)
+    checks = [BY_CODE["clocks-apart"], BY_CODE["missing"]]
+    outcome = auditing([pair.postgres, pair.redis], pairs=[pair], checks=checks)
+    (finding,) = outcome.findings
+    assert finding.evidence == (
+        "the clock of Redis is -9000.0 ms from that of Postgres, give or take 0.0 ms"
+    )
+    (blind,) = (one for place in outcome.places for one in place.cannot_judge)
+    assert blind.code == "missing"
+    assert blind.why == (
+        "not compared: payments: the clocks of both stores are 9.0 s apart, so their expiries "
+        "cannot be compared"
+    )
 
 
 def test_a_signal_ends_it_with_its_own_status(auditing: Any) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from idemctl.domain.differences import SKEW
+from idemctl.domain.skew import Skew
 from idemctl.domain.sweeps import Suspects
 from idemctl.errors import Refused
 from idemctl.stores.clock import Clock
@@ -48,8 +49,9 @@ def read(postgres: At, redis: At) -> Clock:
 def test_the_distance_lies_between_two_readings_of_postgres() -> None:
     clock = read(At(NOW), At(NOW + SECOND))
     # Postgres said 1 ms and then 2 ms; Redis 1,001 ms between.
-    assert clock.redis_ahead == (timedelta(milliseconds=999), SECOND)
-    assert (clock.skew, clock.read_at) == (timedelta(milliseconds=999), NOW + 2 * SECOND / 1000)
+    assert clock.redis_ahead == Skew(timedelta(milliseconds=999), SECOND)
+    assert clock.redis_ahead.size == timedelta(milliseconds=999)
+    assert clock.read_at == NOW + 2 * SECOND / 1000
 
 
 @pytest.mark.parametrize("apart", [SKEW + SECOND, -SKEW - SECOND])
