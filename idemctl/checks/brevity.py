@@ -1,4 +1,4 @@
-"""Keys in Redis that end before the promise which they keep."""
+"""What ends before the promise which it keeps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.checks.check import BY_KEY, REDIS, Check, between, micros_of
+from idemctl.checks.check import BY_KEY, POSTGRES, REDIS, Check, between, micros_of
 from idemctl.checks.clocks import mixed_up
 from idemctl.checks.promises import LEAST_MARGIN, MARGIN_SHARE
 from idemctl.domain.findings import Severity
@@ -58,6 +58,23 @@ def _too_early(looked: Looked) -> Int64:
     return np.where(early > margin, early, 0)
 
 
+def _under_policy(looked: Looked) -> Int64:
+    """Give by how much each stored expiry ends before what a policy promises."""
+    batch = looked.batch
+    promised = policy_promise_ends(batch, looked.facts.policy_ttls)
+    judged = looked.settled & (promised != MISSING) & (batch.expires_at != MISSING)
+    judged &= (promised < LAST_COUNTED) & ~batch.never_collected
+    early = np.where(judged, promised, 0) - np.where(judged, batch.expires_at, 0)
+    return np.where(early > micros_of(LEAST_MARGIN), early, 0)
+
+
+def _below_policy(looked: Looked) -> Mask:
+    if not looked.facts.policy_ttls:
+        return np.zeros(len(looked.batch), np.bool_)
+    mask: Mask = _under_policy(looked) > 0
+    return mask & ~mixed_up(looked) if mask.any() else mask
+
+
 def _too_short(looked: Looked) -> Mask:
     mask: Mask = _too_early(looked) > 0
     return mask & ~mixed_up(looked) if mask.any() else mask
@@ -84,4 +101,21 @@ KEY_ENDS_TOO_EARLY = Check(
     next_alone="idemctl policy check",
 )
 
-CHECKS = (KEY_ENDS_TOO_EARLY,)
+EXPIRES_BEFORE_POLICY = Check(
+    code="expires-before-policy",
+    severity=Severity.WARNING,
+    engines=POSTGRES,
+    patterns=BY_KEY,
+    needs=((Sight.EXPIRY,), (Sight.ENDPOINT,), (Sight.AGE,)),
+    mask=_below_policy,
+    measure=_under_policy,
+    evidence=lambda found, _facts: f"expiries that are {between(found)} before what a policy says",
+    what="Completed or failed, and the expiry in the record comes more than a minute before the "
+    "end of what a policy promises for its endpoint.\n"
+    "`gc` keeps such a record for as long as the policy says; who goes by the expiry does not.",
+    why="The application, or a cleanup of its own, takes the record for over, and carries out a "
+    "retry that was promised the first result.",
+    next="idemctl policy check",
+)
+
+CHECKS = (KEY_ENDS_TOO_EARLY, EXPIRES_BEFORE_POLICY)

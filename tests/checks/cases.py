@@ -122,6 +122,7 @@ CLAIM: Row = DONE | {
     "lease_until": at(MINUTE),
     "key_expires_at": at(HOUR),
 }
+CHARGE = DONE | {"endpoints": b"POST /v1/charges"}
 AGELESS = DONE | {"counted_from": MISSING, "completed_at": MISSING}
 BARE_CLAIM = CLAIM | {"counted_from": MISSING, "lease_until": MISSING}
 FLAG: Row = {"status": Status.UNKNOWN, "key_expires_at": at(HOUR), "size": 1}
@@ -233,6 +234,11 @@ RECORDS: dict[str, Records] = {
         facts=REDIS,
         faulty=DONE | {"key_expires_at": at(23 * HOUR + MINUTE - TENTH - 1)},
         near=DONE | {"key_expires_at": at(23 * HOUR + MINUTE - TENTH)},
+    ),
+    "expires-before-policy": Records(
+        facts=replace(POSTGRES, policy_ttls={b"POST /v1/charges": timedelta(days=7)}),
+        faulty=CHARGE | {"expires_at": at(7 * DAY - HOUR - MINUTE - 1)},
+        near=CHARGE | {"expires_at": at(7 * DAY - HOUR - MINUTE)},
     ),
     "instants-in-mixed-units": Records(
         faulty=DONE | {"completed_at": at(-HOUR) // 1000}, near=DONE | {"completed_at": at(-HOUR)}

@@ -132,3 +132,47 @@ def test_the_evidence_tells_how_much_is_missing() -> None:
     # Milliseconds were taken for seconds: a thousandth of the day.
     (finding,) = findings(PAIR, twin(1, counted_from=at(-85), completed_at=at(-85)))
     assert finding.evidence == "keys that end 23h58m before what was promised"
+
+
+RULED = replace(POSTGRES, policy_ttls={CHARGES: timedelta(days=7)})
+
+
+def promised(length: float, **more: Any) -> dict[str, Any]:
+    """A row of two days ago, promised for so long by itself."""
+    began = at(-2 * DAY)
+    return {
+        "fingerprints": b"f" * 64,
+        "endpoints": CHARGES,
+        "counted_from": began,
+        "completed_at": began,
+        "expires_at": at(length - 2 * DAY),
+    } | more
+
+
+@pytest.mark.parametrize(
+    ("row", "is_early"),
+    [
+        (promised(7 * DAY - MINUTE), False),
+        (promised(7 * DAY - MINUTE - 1), True),
+        (promised(3 * DAY), True),
+        (promised(8 * DAY), False),
+        (promised(3 * DAY, endpoints=b"POST /v1/refunds"), False),
+        (promised(3 * DAY, status=Status.FAILED), True),
+        (promised(3 * DAY, status=Status.UNKNOWN), False),
+        (promised(3 * DAY, never_collected=True), False),
+        (promised(3 * DAY, counted_from=MISSING, completed_at=MISSING), False),
+        (promised(0, expires_at=FOREVER), False),
+    ],
+)
+def test_a_stored_expiry_is_not_before_what_a_policy_promises(
+    row: dict[str, Any], *, is_early: bool
+) -> None:
+    assert ("expires-before-policy" in codes(RULED, row)) is is_early
+    assert "expires-before-policy" not in codes(POSTGRES, row)
+
+
+def test_by_how_much_an_expiry_is_early_is_told() -> None:
+    (finding,) = findings(RULED, promised(3 * DAY), promised(5 * DAY), promised(7 * DAY))
+    assert (finding.count, finding.evidence) == (
+        2, "expiries that are 2d to 4d before what a policy says"
+    )  # fmt: skip
