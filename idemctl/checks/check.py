@@ -128,6 +128,8 @@ class Source(StrEnum):
     """In the comparison of a pair."""
     CLOCKS = "clocks"
     """In how far the clocks of a pair are apart."""
+    HEADERS = "headers"
+    """In the headers that some of the records keep."""
     CIRCUMSTANCES = "circumstances"
     """In what the server says of the place."""
 
@@ -185,8 +187,8 @@ class Check:
     kind: Callable[[Looked], NDArray[np.uint8]] | None = None
     """What kind of it each record is, where the evidence tells how many there are of each."""
     look: Callable[[Any, Facts], Told | Unseen | None] | None = None
-    """What the circumstances tell, or the clocks; only of a check whose source they are. Those
-    are the engine's own, and a check of both engines is handed either."""
+    """What the circumstances tell, or clocks, or headers; only of a check whose source they are.
+    Circumstances are the engine's own, and a check of both engines is handed either."""
     evidence: Callable[[Gathered, Facts], str] | None = None
     """What was found, in a sentence; what circumstances tell has its own."""
     what: str

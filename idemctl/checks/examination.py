@@ -10,11 +10,10 @@ import numpy as np
 
 from idemctl.checks.check import Gathered, Looked, Source, Told
 from idemctl.checks.overview import Overview
-from idemctl.domain.circumstances import Unseen
+from idemctl.domain.circumstances import PostgresCircumstances, RedisCircumstances, Unseen
 from idemctl.domain.findings import MOST_SAMPLED, Finding, sample_of
 from idemctl.domain.shares import interval
 from idemctl.domain.sight import blindness, lacking
-from idemctl.domain.skew import Skew
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +21,9 @@ if TYPE_CHECKING:
     from idemctl.checks.check import Check, Facts
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import Circumstances
+    from idemctl.domain.credentials import Exposure
     from idemctl.domain.shares import Interval
+    from idemctl.domain.skew import Skew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +107,16 @@ class Examination:
             room = MOST_SAMPLED - len(found.sample)
             found.add(count, None, list(sample)[:room])
 
-    def consider(self, seen: Circumstances | Skew, source: Source = Source.CIRCUMSTANCES) -> None:
-        """Make every check that looks at what the server says of the place, or at its clock."""
+    def consider(
+        self, seen: Circumstances | Skew | Exposure, source: Source = Source.CIRCUMSTANCES
+    ) -> None:
+        """Make every check that looks at one thing as a whole: by itself what servers say."""
+        several: Sequence[tuple[str, object]] = [("", seen)]
+        if isinstance(seen, PostgresCircumstances | RedisCircumstances):
+            several = seen.servers
         for code in self.makes(source):
             look = self._able[code].look
-            assert look is not None, "a check on circumstances looks at them"
-            several = (("", seen),) if isinstance(seen, Skew) else seen.servers
+            assert look is not None, "a check on such a source looks at it"
             looked = [(name, look(one, self.facts)) for name, one in several]
             told = [(name, one) for name, one in looked if isinstance(one, Told)]
             unseen = [one for _, one in looked if isinstance(one, Unseen)]

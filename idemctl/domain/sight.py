@@ -35,6 +35,8 @@ class Sight(StrEnum):
     SCOPE = "scope"
     RESPONSE = "response"
     """The HTTP status of the stored response."""
+    HEADERS = "headers"
+    """The headers that a request or its response came with."""
     EXPIRY = "expiry"
     """The promise, in the record itself."""
     KEY_TTL = "key-ttl"
@@ -71,6 +73,7 @@ _MEMBERS = {
 }
 _FIELDS = {
     Sight.RESPONSE: "response_status",
+    Sight.HEADERS: "response_headers",
     Sight.EXPIRY: "expires",
     Sight.AGE: "counted_from",
     Sight.VERSION: "fence",

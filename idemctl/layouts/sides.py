@@ -102,6 +102,7 @@ class Side(Part):
     fingerprint: Path | None = None
     response_status: Path | None = None
     """The HTTP status of the stored response, as a number."""
+    request_headers: Path | None = None
     response_headers: Path | None = None
     response_body: Path | None = None
     lease: At | None = None
@@ -128,6 +129,15 @@ class Side(Part):
     def _reads_nothing_besides(self) -> Self:
         refuse_what_is_read(self)
         return self
+
+    def with_headers(self) -> Self:
+        """Make a layout that shows headers where the fingerprint and the endpoint would be.
+
+        For a look at some records, so that no scan has to pay for it.
+        """
+        return self.model_copy(
+            update={"fingerprint": self.request_headers, "endpoint": self.response_headers}
+        )
 
     def paths(self) -> set[Path]:
         """Find where everything is that a record is read from."""

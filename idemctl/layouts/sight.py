@@ -40,6 +40,8 @@ def _seen(side: Side) -> Iterator[Sight]:
             yield sight
     if isinstance(side.status, Statuses) and side.status.in_progress is not None:
         yield Sight.STATUS
+    if side.request_headers is not None or side.response_headers is not None:
+        yield Sight.HEADERS
     if side.pattern is Pattern.BODY_HASH:
         # The key itself is the digest of the request.
         yield Sight.FINGERPRINT

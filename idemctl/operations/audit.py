@@ -191,6 +191,8 @@ class _Auditor:
         """Do what comes after the records, and keep what was found."""
         if self.why_stopped is WhyStopped.DONE:
             self.why_stopped = look.inspect(self._run)
+        if self.why_stopped is WhyStopped.DONE:
+            self.why_stopped = look.show_headers(self._run)
             if self._options.reads_records:
                 look.give_up_if_empty()
         else:

@@ -10,6 +10,7 @@ from idemctl.checks.check import Facts, Source
 from idemctl.checks.examination import Examination
 from idemctl.checks.registry import CHECKS
 from idemctl.domain.circumstances import KEEPS_ALL, RedisCircumstances
+from idemctl.domain.credentials import Exposure
 from idemctl.domain.differences import Difference
 from idemctl.domain.growth import Measure, Measured, Where, growth
 from idemctl.domain.instants import to_micros
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from idemctl.stores.ports import Store
 
 _NO_KEY = "no key has this prefix; is it the right one?"
+_ENOUGH_HEADERS = 1_000
+"""Records whose headers are looked at: who keeps them keeps them in most records."""
 _BY_ITSELF = {ExitStatus.PARTIAL, ExitStatus.REFUSED}
 """How a look fails that says nothing of the store as a whole."""
 
@@ -192,6 +195,22 @@ class Look:
             memory_limit=limit if isinstance(limit, int) else None,
             evicts=known is not None and known.eviction_policy != KEEPS_ALL,
         )
+
+    def show_headers(self, run: Run) -> WhyStopped:
+        """Look for credentials among the headers of some records."""
+        makes, exposure = self.examination.makes(Source.HEADERS), Exposure()
+        if not makes:
+            return WhyStopped.DONE
+        why = self._go_through(self._some_headers(exposure), run, exposure.see)
+        if why is WhyStopped.DONE:
+            self.examination.consider(exposure, Source.HEADERS)
+        return why
+
+    def _some_headers(self, exposure: Exposure) -> Iterator[Batch]:
+        for batch in self._store.headers():
+            if exposure.seen_count >= _ENOUGH_HEADERS:
+                return
+            yield batch
 
     def compare_clocks(self, pair: Pair) -> None:
         """Look at how far the clocks of both sides are apart."""

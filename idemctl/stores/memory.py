@@ -108,6 +108,11 @@ class MemoryStore:
         for at in range(0, len(rows), self._batch_size):
             yield self._read(rows[at : at + self._batch_size])
 
+    def headers(self) -> Iterator[Batch]:
+        """See `ShowsHeaders.headers`."""
+        layout = self._layout.with_headers()
+        return MemoryStore(self.rows, layout, self._clock, batch_size=self._batch_size).sample()
+
     def repeated_steps(self, shard: Shard = WHOLE) -> Never:
         """Refuse: see `Inspects.repeated_steps`.
 

@@ -71,6 +71,17 @@ class Samples(Protocol):
         ...
 
 
+class ShowsHeaders(Protocol):
+    """Streams some records first, with the headers that they keep."""
+
+    def headers(self) -> Iterator[Batch]:
+        """Sample, with headers of request and response in the place of fingerprint and endpoint.
+
+        They are as they are stored, credentials and all: to be counted, never to be kept.
+        """
+        ...
+
+
 class Accounts(Protocol):
     """Knows of its own past: a Redis server."""
 
@@ -250,6 +261,7 @@ class Store(
     Describes,
     Scans,
     Samples,
+    ShowsHeaders,
     LooksUp,
     Names,
     Inspects,

@@ -15,6 +15,7 @@ from idemctl.checks.standbys import BEHIND_BYTES
 from idemctl.checks.tables import LARGE
 from idemctl.checks.upkeep import HELD_FOR, MANY_DEAD
 from idemctl.domain.circumstances import Repeated
+from idemctl.domain.credentials import Exposure
 from idemctl.domain.differences import SKEW
 from idemctl.domain.instants import FOREVER, MISSING
 from idemctl.domain.records import Flaw, Status
@@ -40,7 +41,7 @@ from tests.checks.test_servers import FOLLOWER, GB, HEALTHY, LINKED
 from tests.checks.test_standbys import IDLE, NEAR, SLOT
 from tests.checks.test_tables import CASCADE
 from tests.checks.test_upkeep import LATE, SECOND, cleared, holder
-from tests.domain.batches import at
+from tests.domain.batches import at, batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,8 +72,8 @@ class Records:
 class Around:
     """What a server says."""
 
-    faulty: Circumstances | Skew
-    near: Circumstances | Skew
+    faulty: Circumstances | Skew | Exposure
+    near: Circumstances | Skew | Exposure
     source: Source = Source.CIRCUMSTANCES
     count: int = 1
     sample: tuple[str, ...] = ()
@@ -263,7 +264,22 @@ def referred(**more: Any) -> Circumstances:
     return replace(CALM, references=(replace(CASCADE, **more),))
 
 
+def exposed(headers: bytes) -> Exposure:
+    """Look at two records that keep these headers, and at one that keeps none."""
+    exposure = Exposure()
+    rows = (DONE | {"keys": key, "fingerprints": headers} for key in (b"a", b"b"))
+    exposure.see(batch(*rows, DONE | {"keys": b"c", "fingerprints": b"{}"}))
+    return exposure
+
+
 AROUND: dict[str, Around] = {
+    "credentials-stored": Around(
+        source=Source.HEADERS,
+        faulty=exposed(b'{"authorization": "Bearer hunter2"}'),
+        near=exposed(b'{"authorization": "[FILTERED]"}'),
+        count=2,
+        sample=("a", "b"),
+    ),
     "clocks-apart": Around(
         facts=replace(REDIS, is_paired=True),
         source=Source.CLOCKS,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PAGE = (Path(idemctl.__file__).parents[1] / "docs" / "audit.md").read_text("utf-8")
 FINDINGS = PAGE.partition("## Findings")[2].partition("\n## ")[0]
+LOOKED_AT = {Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS}
 SECTIONS = {
     section.partition("\n")[0]: section
     for section in re.split("^### ", FINDINGS, flags=re.MULTILINE)[1:]
@@ -34,7 +35,7 @@ def test_every_code_is_one_of_a_kind_and_a_sentence_in_kebab_case() -> None:
 def test_a_check_says_where_it_looks_and_why_it_matters(check: Check) -> None:
     assert (check.mask is not None) is (check.source is Source.RECORDS)
     assert (check.look is not None) is (check.evidence is None)
-    assert (check.look is not None) is (check.source in {Source.CIRCUMSTANCES, Source.CLOCKS})
+    assert (check.look is not None) is (check.source in LOOKED_AT)
     assert check.why.endswith(".")
     assert all(line.endswith(".") for line in check.what.split("\n"))
 

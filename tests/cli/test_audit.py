@@ -92,6 +92,22 @@ def test_one_record_more_is_one_finding_more(stores: Sandboxed) -> None:
     assert found(stores.audit()) == planted(manifest) | {code: planted(manifest)[code] + 1}
 
 
+def test_credentials_in_headers_are_counted_and_none_is_shown(stores: Sandboxed) -> None:
+    stores.seed(records=300, faults=False)
+    with psycopg.connect(stores.dsn, autocommit=True) as connection:
+        connection.execute(
+            """UPDATE processed_events SET response_headers = '{"Set-Cookie": "sid=hunter2"}'"""
+            " WHERE ctid IN (SELECT ctid FROM processed_events"
+            " WHERE status = 'completed' AND expires_at > now() LIMIT 3)"
+        )
+    done = stores.audit()
+    assert found(done) == {("credentials-stored", "payments", "postgres"): 3}
+    (item,) = done.document["items"]
+    assert item["evidence"].endswith(" records that were looked at: set-cookie in 3")
+    assert len(item["sample"]) == 3
+    assert "hunter2" not in done.out + done.err
+
+
 def shown(fault: PlantedFault, key: PlantedKey) -> tuple[str, str]:
     """Key and scope of a planted key, as the layout of its store takes it apart."""
     match fault.store:

@@ -102,3 +102,25 @@ def test_a_policy_says_how_long_a_key_has_to_be_there(
     assert blind.get("key-ends-too-early") == (
         None if has_policies else "no ttl in the configuration"
     )
+
+
+def test_express_idempotency_keeps_the_credentials_of_its_clients(
+    place: Place, redis_url: str, client: redis.Redis
+) -> None:
+    for number, headers in enumerate(
+        (
+            {"authorization": "Bearer hunter2", "cookie": "sid=hunter2"},
+            {"authorization": "Bearer hunter2"},
+            {"accept": "*/*", "vary": "cookie, authorization"},
+        )
+    ):
+        request = {"method": "POST", "url": "/orders", "headers": headers, "body": {}, "query": {}}
+        response = {"statusCode": 201, "body": "", "headers": {"set-cookie": "sid=hunter2"}}
+        record = {"request": request, "response": response if number == 0 else {"statusCode": 201}}
+        client.set(f"{UUID}{number}", json.dumps(record), ex=86_400)
+    [item] = items(place, redis_url, "layout: express-idempotency, ttl: 24h")
+    assert (item["code"], item["count"]) == ("credentials-stored", 2)
+    assert sorted(one["key"] for one in item["sample"]) == [f"{UUID}0", f"{UUID}1"]
+    assert item["evidence"].startswith("of 3 records that were looked at: authorization in 2, ")
+    assert {"cookie in 1", "set-cookie in 1"} <= set(item["evidence"].split(", "))
+    assert "hunter2" not in repr(item)

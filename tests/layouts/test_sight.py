@@ -18,7 +18,7 @@ LAYOUTS = {
 }
 WHOLE = {
     Sight.STATUS, Sight.LEASE, Sight.FINGERPRINT, Sight.ENDPOINT, Sight.CLIENT, Sight.SCOPE,
-    Sight.RESPONSE, Sight.EXPIRY, Sight.AGE, Sight.VERSION,
+    Sight.RESPONSE, Sight.HEADERS, Sight.EXPIRY, Sight.AGE, Sight.VERSION,
 }  # fmt: skip
 
 

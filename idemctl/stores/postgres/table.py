@@ -99,6 +99,11 @@ class PostgresTable:
         """See `Samples.sample`."""
         return sample(self._connection, self._layout, self._leaves, self._place)
 
+    def headers(self) -> Iterator[Batch]:
+        """See `ShowsHeaders.headers`."""
+        layout = self._layout.with_headers()
+        return sample(self._connection, layout, self._leaves, self._place)
+
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""
         look_up = LookUp(self._connection, self._found, self._layout, self._place)

@@ -114,6 +114,13 @@ class RedisKeyspace(NeverInRedis):
         """See `Samples.sample`; SCAN goes by hashes, so its beginning is as good as any part."""
         return self.scan()
 
+    def headers(self) -> Iterator[Batch]:
+        """See `ShowsHeaders.headers`."""
+        with self._lent() as lane:
+            scanner = Scanner(lane, self._layout.with_headers(), self._prefix)
+            for step in scanner.steps(WHOLE):
+                yield step.batch
+
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""
         names = self._names
