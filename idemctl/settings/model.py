@@ -28,6 +28,7 @@ _STORE_NAME = r"[a-z][a-z0-9-]{0,62}"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _IDENTIFIER = r'(?:[^\W\d][\w$]*|"(?:[^"\x00]|"")+")'
 _TABLE = rf"({_IDENTIFIER})\.({_IDENTIFIER})"
+_HOST_PORT = r"(?:[^\s,:/?#@\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
 _IDENTIFIER_BYTES = 63
 """Postgres cuts longer names short, silently."""
 
@@ -68,6 +69,12 @@ def _variable(given: str) -> str:
             "must be the name of an environment variable, such as DATABASE_URL; "
             "the URL itself belongs in that variable"
         )
+    return given
+
+
+def _host_port(given: str) -> str:
+    if not re.fullmatch(_HOST_PORT, given):
+        raise ValueError("is a host and a port, such as sentinel-1.internal:26379")
     return given
 
 
@@ -119,6 +126,7 @@ StoreName = Annotated[str, AfterValidator(_store_name)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Table = Annotated[str, AfterValidator(_table)]
 Name = Annotated[str, Field(min_length=1)]
+HostPort = Annotated[str, AfterValidator(_host_port)]
 AnchoredPath = Annotated[Path, AfterValidator(_anchored)]
 Layout = Annotated[str, Field(min_length=1), AfterValidator(_layout)]
 Layouts = Annotated[
@@ -166,10 +174,20 @@ class RedisSettings(_SideSettings):
     url_env: Variable = "REDIS_URL"
     """The variable that holds the URL."""
     password_file: AnchoredPath | None = None
+    sentinels: Annotated[list[HostPort], Field(min_length=1)] | None = None
+    """Who knows where the primary is; the URL gives user, password, database and TLS alone."""
+    master: Name | None = None
+    """The name under which they watch it."""
     prefix: Annotated[str, Field(min_length=1)] | None = None
     """What every key begins with; where absent, the layout's."""
     ttl: Duration | None = None
     """How long a record stays in Redis after it was written there."""
+
+    @model_validator(mode="after")
+    def _has_both_or_neither(self) -> RedisSettings:
+        if (self.sentinels is None) != (self.master is None):
+            raise ValueError("sentinels and master go together: who watches, and what")
+        return self
 
 
 class LogFields(BaseModel):

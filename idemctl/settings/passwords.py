@@ -1,4 +1,4 @@
-"""Passwords that come from a file, put into a connection string."""
+"""What else a file says of a connection, put into its string: passwords, and Sentinels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import quote
 from idemctl.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _SIZE_LIMIT = 4096
@@ -65,3 +66,17 @@ def with_redis_password(url: str, password: str) -> str:
     authority, tail = (rest[: min(ends)], rest[min(ends) :]) if ends else (rest, "")
     user, _, host = authority.rpartition("@")
     return f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{host}{tail}"
+
+
+def behind_sentinels(url: str, sentinels: Sequence[str], master: str) -> str:
+    """Put Sentinels, and what they watch, in the place of the URL's own host.
+
+    >>> behind_sentinels("rediss://u:p@ignored:6379/2?ssl_ca_certs=ca", ["a:1", "b:2"], "main")
+    'rediss-sentinel://u:p@a:1,b:2/2?ssl_ca_certs=ca#main'
+    """
+    scheme, _, rest = url.partition("://")
+    ends = [rest.find(character) for character in "/?#" if character in rest]
+    authority, tail = (rest[: min(ends)], rest[min(ends) :]) if ends else (rest, "")
+    user, at, _ = authority.rpartition("@")
+    hosts = ",".join(sentinels)
+    return f"{scheme}-sentinel://{user}{at}{hosts}{tail}#{quote(master, safe='')}"

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.secrets import Secret
 from idemctl.errors import ConfigError, UsageError
-from idemctl.settings.passwords import password_from, with_postgres_password, with_redis_password
+from idemctl.settings.passwords import (
+    behind_sentinels,
+    password_from,
+    with_postgres_password,
+    with_redis_password,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +132,10 @@ class Settings:
         redis = self.stores[store].redis
         if redis is None:
             raise self._without(store, "Redis")
-        whole = self._variable(store, "redis.url_env", redis.url_env)
+        if redis.sentinels and not self.environ.get(redis.url_env):
+            whole = "redis://"
+        else:
+            whole = self._variable(store, "redis.url_env", redis.url_env)
         if "://" not in whole:
             raise ConfigError(
                 f"{redis.url_env}, which store {store!r} needs, holds no URL",
@@ -136,6 +144,8 @@ class Settings:
         if redis.password_file is not None:
             origin = self.origin(f"stores.{store}.redis.password_file")
             whole = with_redis_password(whole, password_from(redis.password_file, origin=origin))
+        if redis.sentinels:
+            whole = behind_sentinels(whole, redis.sentinels, redis.master or "")
         return Secret(whole)
 
     def _is_left_to_libpq(self, postgres: PostgresSettings) -> bool:

@@ -135,6 +135,43 @@ def test_a_connection_string_comes_from_its_variable(
     assert str(settings.redis_url("payments")) == "redis://:***@h:6379/0"
 
 
+SENTINELS = """
+version: 1
+stores:
+  payments:
+    redis: {sentinels: ["a:26379", "b:26379"], master: main}
+"""
+
+
+def test_sentinels_stand_in_the_place_of_the_url_s_host(tmp_path: Path) -> None:
+    (tmp_path / "idemctl.yaml").write_text(SENTINELS)
+
+    def url(**environ: str) -> str:
+        return load_settings(Flags(), environ, tmp_path).redis_url("payments").reveal()
+
+    assert url() == "redis-sentinel://a:26379,b:26379#main"
+    assert url(REDIS_URL="rediss://u:p@old:6379/2") == (
+        "rediss-sentinel://u:p@a:26379,b:26379/2#main"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{sentinels: ["a:26379"]}', "sentinels and master go together"),
+        ("{master: main}", "sentinels and master go together"),
+        ('{sentinels: ["a"], master: main}', "is a host and a port"),
+        ('{sentinels: ["u:p@a:1"], master: main}', "is a host and a port"),
+    ],
+)
+def test_half_of_a_sentinel_is_a_wrong_configuration(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    (tmp_path / "idemctl.yaml").write_text(f"version: 1\nstores: {{a: {{redis: {line}}}}}\n")
+    with pytest.raises(ConfigError, match=message):
+        load_settings(Flags(), {}, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("attempt", "message", "hint"),
     [

@@ -10,21 +10,17 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from redis import exceptions
 
 from idemctl.errors import IdemctlError
 from idemctl.stores.redis.bulk import Lane
 from idemctl.stores.redis.bursts import KEY, Burst
-from idemctl.stores.redis.describe import read_server
 from idemctl.stores.redis.slots import Node, is_moving, read_slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from datetime import timedelta
 
-    from idemctl.domain.secrets import Secret
     from idemctl.stores.redis.bulk import Landed
     from idemctl.stores.redis.bursts import Packet, Reply
     from idemctl.stores.redis.slots import Slots
@@ -37,47 +33,6 @@ _REST_SECONDS = 0.05
 """A key in the middle of its move is asked for again after so long."""
 _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 """What says that a key is looked for in the wrong place, or too early; MOVED is an ASK, too."""
-
-
-def open_lane(
-    url: Secret,
-    *,
-    place: str,
-    application: str,
-    writable: bool,
-    patience: timedelta | None = None,
-) -> Lane:
-    """Open a lane to all keys there are; see `Lane.open`.
-
-    Raises:
-        Denied: it is a cluster, and this user may not ask how it is divided.
-    """
-
-    def opened(node: Node | None = None) -> Lane:
-        return Lane.open(
-            url,
-            place=place,
-            application=application,
-            writable=writable,
-            patience=patience,
-            node=node,
-        )
-
-    lane = opened()
-    try:
-        server = read_server(lane)
-        if not server.is_cluster:
-            return lane
-        host = urlsplit(url.reveal()).hostname or "localhost"
-        slots = read_slots(lane.demand(b"CLUSTER", b"SLOTS"), host=host)
-        if not server.is_replica and len(slots.nodes) <= 1:
-            return lane
-        whole = ClusterLane(slots, opened)
-    except BaseException:
-        lane.close()
-        raise
-    lane.close()
-    return whole
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from redis import exceptions
 
 from idemctl.errors import ConfigError
 from idemctl.stores.redis.translation import refusal
+from idemctl.stores.redis.watched import watched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +121,13 @@ def _redirected(kind: type, options: dict[str, Any], node: Node) -> tuple[type, 
 
 
 def server_of(url: Secret) -> str:
-    """Say where a URL leads that was connected to, without user or password."""
+    """Say where a URL leads that was connected to, without user or password.
+
+    Of Sentinels it says what they watch, for another server may be the primary tomorrow.
+    """
+    behind = watched(url)
+    if behind is not None:
+        return str(behind)
     _, options = _parsed(url.reveal())
     where = options.get("path") or f"{options.get('host')}:{options.get('port')}"
     return f"{where}/{options.get('db', 0)}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from idemctl.domain.records import Flaw
 from idemctl.layouts.detect import SeenKey
 from idemctl.stores.redis.bursts import KEY, Burst
-from idemctl.stores.redis.cluster import open_lane
+from idemctl.stores.redis.opening import open_lane
 from idemctl.stores.redis.pages import KeyPages
 from idemctl.stores.redis.translation import is_wrong_type
 

@@ -17,10 +17,10 @@ from idemctl.layouts.sharing import ALONE
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.circumstances import read_circumstances
-from idemctl.stores.redis.cluster import open_lane
 from idemctl.stores.redis.describe import describe, read_clock, read_server
 from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
+from idemctl.stores.redis.opening import open_lane
 from idemctl.stores.redis.refusals import NeverInRedis
 from idemctl.stores.redis.scan import Scanner, names
 from idemctl.stores.redis.sharing import Others, well_formed

@@ -28,6 +28,7 @@ READS = frozenset(
         b"PTTL",
         b"SCAN",
         b"SCARD",
+        b"SENTINEL GET-MASTER-ADDR-BY-NAME",
         b"SISMEMBER",
         b"SSCAN",
         b"STRLEN",
