@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from idemctl.domain.findings import Severity
     from idemctl.domain.growth import Measure
     from idemctl.domain.retention import Retention
+    from idemctl.domain.shares import Interval
     from idemctl.domain.sight import Needs, Sight
 
     Mask = NDArray[np.bool_]
@@ -157,6 +158,8 @@ class Gathered:
     """Keys, each with its scope."""
     hits: Hits = field(default_factory=Hits)
     """The same count batch by batch, for a share of what was only sampled."""
+    share: Interval | None = None
+    """Of what was only sampled, where it is known otherwise."""
     kinds: Counter[int] = field(default_factory=Counter)
     """How many there are of each kind, where the check tells kinds apart."""
 

@@ -100,10 +100,17 @@ class Examination:
                 [(batch.keys[row], batch.scopes[row]) for row in rows[:room].tolist()],
             )
 
-    def add(self, code: str, count: int, sample: Iterable[tuple[bytes, bytes]]) -> None:
+    def add(
+        self,
+        code: str,
+        count: int,
+        sample: Iterable[tuple[bytes, bytes]],
+        share: Interval | None = None,
+    ) -> None:
         """Add what a check found that looks at something else than single records."""
         if count and code in self._able:
             found = self._gathered.setdefault(code, Gathered())
+            found.share = share
             room = MOST_SAMPLED - len(found.sample)
             found.add(count, None, list(sample)[:room])
 
@@ -165,9 +172,10 @@ class Examination:
         return following
 
     def _share(self, check: Check) -> Interval | None:
-        if not self.is_sample or check.source is not Source.RECORDS:
-            return None
-        return interval(self._gathered[check.code].hits, self.overview.sampled)
+        found = self._gathered.get(check.code, Gathered())
+        if self.is_sample and check.source is Source.RECORDS:
+            return interval(found.hits, self.overview.sampled)
+        return found.share
 
 
 def _together(told: Sequence[tuple[str, Told]], count: int) -> Told:

@@ -44,10 +44,10 @@ class Sampled:
 class Hits:
     """How many of the records were of one kind."""
 
-    count: int = 0
-    squares: int = 0
+    count: float = 0
+    squares: float = 0
     """The sum of the squares of their numbers in each batch."""
-    products: int = 0
+    products: float = 0
     """The sum of each number times the size of its batch."""
 
     def add(self, count: int, size: int) -> None:
@@ -55,6 +55,11 @@ class Hits:
         self.count += count
         self.squares += count * count
         self.products += count * size
+
+    def scaled(self, count: int) -> Hits:
+        """Give as many hits, spread over the batches as these are."""
+        times = count / self.count if self.count else 0.0
+        return Hits(count, self.squares * times * times, self.products * times)
 
 
 def interval(hits: Hits, sampled: Sampled) -> Interval:

@@ -17,7 +17,8 @@ from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import IdemctlError
 from idemctl.run.audited import Audited, Outcome, Past, StoreSight, Surroundings
 from idemctl.run.comparison import compare
-from idemctl.run.examining import Look, examination_of
+from idemctl.run.examinations import examination_of
+from idemctl.run.examining import Look
 from idemctl.run.pairing import opened
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class _Auditor:
         self._suspects = suspects
         self._past = past
         self._told: set[tuple[str, Engine, str, str]] = set()
-        self._incomparable = options.why_not_compared
+        self._incomparable = options.incomparable or "not compared"
         """Why the sides of the store at hand were not compared."""
 
     def look_at_pair(self, pair: Pair) -> bool:
@@ -123,10 +124,11 @@ class _Auditor:
                     both,
                     self._run,
                     suspects,
-                    watch=lambda side, batch: looks[side].see(batch),
+                    read=lambda side: looks[side].read(self._options.sample),
+                    is_sample=self._options.sample is not None,
                 )
                 self.why_stopped = comparison.why_stopped
-                unseen = looks[Engine.REDIS].count_twins(comparison)
+                unseen = looks[Engine.REDIS].count_twins(comparison, looks[Engine.POSTGRES])
                 for look in looks.values():
                     self._finish(look, pair)
         except IdemctlError as error:

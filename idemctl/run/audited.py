@@ -53,12 +53,7 @@ class Options:
     @property
     def compares(self) -> bool:
         """Whether the sides of pairs have to be compared for what is asked."""
-        return self.sample is None and not self.incomparable and self.asks(Source.TWINS)
-
-    @property
-    def why_not_compared(self) -> str:
-        """Why sides are looked at by themselves, where that was decided beforehand."""
-        return self.incomparable or "a sample of one side says nothing of the other"
+        return not self.incomparable and self.asks(Source.TWINS)
 
     @property
     def reads_records(self) -> bool:

@@ -20,6 +20,7 @@ from idemctl.domain.differences import Difference
 from idemctl.domain.keys import is_text
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.roll import KEY_BYTES, Roll
+from idemctl.domain.shares import Hits, Sampled, interval
 from idemctl.domain.sweeps import Totals
 from idemctl.run.pairing import Sweep, SweepTask
 from idemctl.run.run import Stopped
@@ -28,11 +29,12 @@ from idemctl.run.walking import go_through
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from idemctl.domain.shares import Interval
     from idemctl.domain.sweeps import Suspects, Swept
     from idemctl.run.run import Run
     from idemctl.run.target import Pair
     from idemctl.state.suspects import SuspectsFile
-    from idemctl.stores.asking import Watch
+    from idemctl.stores.asking import Reading
     from idemctl.stores.pair import OpenPair
 
 _SETTLE = timedelta(seconds=2)
@@ -58,6 +60,26 @@ class Comparison:
     unproven_count: int = 0
     """Suspects that could not be looked at again: too many, or the run ended before."""
     why_stopped: WhyStopped = WhyStopped.DONE
+    _hits: dict[Difference, Hits] = field(default_factory=dict)
+    _sampled: dict[str, Sampled] = field(default_factory=dict)
+
+    def weigh(self, step: Swept) -> None:
+        """Remember of a step of a sample how many of its records are suspects of each kind."""
+        size = step.postgres_scanned + step.redis_scanned
+        self._sampled.setdefault(step.part, Sampled()).add(size)
+        for difference, count in Totals().plus(step).seen.items():
+            self._hits.setdefault(difference, Hits()).add(count, size)
+
+    def share(self, difference: Difference) -> Interval | None:
+        """Estimate which share of a side's records a difference has; None where all were read.
+
+        What is missing is a part of the rows, and everything else of the keys in Redis.
+        """
+        side = "postgres" if difference is Difference.MISSING else "redis"
+        if side not in self._sampled:
+            return None
+        hits = self._hits.get(difference, Hits()).scaled(self.counts[difference])
+        return interval(hits, self._sampled[side])
 
     @property
     def is_over(self) -> bool:
@@ -77,7 +99,8 @@ def compare(
     suspects: SuspectsFile,
     *,
     workers: int = 1,
-    watch: Watch | None = None,
+    read: Reading | None = None,
+    is_sample: bool = False,
     on_stable: Callable[[Suspects], None] | None = None,
 ) -> Comparison:
     """Sweep both ways, wait, and look again; changes nothing itself.
@@ -88,8 +111,8 @@ def compare(
         run: asked between steps whether to go on.
         suspects: where they are kept in between.
         workers: processes that share the sweeps.
-        watch: shown every batch of both sides, so that one scan serves others, too; this
-            process reads them then.
+        read: reads both sides for others, too, in this process.
+        is_sample: whether that gives only some of the records, which stand for all.
         on_stable: told what was seen twice, portion by portion; who repairs does it there.
 
     Raises:
@@ -99,6 +122,8 @@ def compare(
 
     def hear(step: Swept) -> None:
         comparison.totals = comparison.totals.plus(step)
+        if is_sample:
+            comparison.weigh(step)
         for some in step.suspects:
             suspects.add(some)
         totals = comparison.totals
@@ -108,11 +133,12 @@ def compare(
             {"records": totals.postgres_scanned + totals.redis_scanned, "equal": totals.equal},
         )
 
-    if watch is None:
+    if read is None:
         comparison.why_stopped = _sweep(pair, both, run, workers, hear)
     else:
-        comparison.why_stopped = go_through(both.both_ways(watch), run, hear)
-    if comparison.why_stopped is WhyStopped.DONE and comparison.totals.has_lost:
+        comparison.why_stopped = go_through(both.both_ways(read), run, hear)
+    has_lost = comparison.totals.has_lost and not is_sample
+    if comparison.why_stopped is WhyStopped.DONE and has_lost:
         comparison.totals = replace(comparison.totals, postgres_scanned=0, equal=0)
         walk = SweepTask(pair, Sweep.FROM_POSTGRES).walk(both, run, workers)
         comparison.why_stopped = go_through(walk, run, hear)

@@ -6,8 +6,7 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from idemctl.checks.check import Facts, Source
-from idemctl.checks.examination import Examination
+from idemctl.checks.check import Source
 from idemctl.checks.registry import CHECKS
 from idemctl.domain.circumstances import KEEPS_ALL, RedisCircumstances
 from idemctl.domain.credentials import Exposure
@@ -16,21 +15,19 @@ from idemctl.domain.growth import Measure, Measured, Where, growth
 from idemctl.domain.instants import to_micros
 from idemctl.domain.keys import is_text
 from idemctl.domain.outcomes import WhyStopped
-from idemctl.domain.retention import Retention
-from idemctl.domain.sight import Engine, Sight
+from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, IdemctlError, Unreachable
+from idemctl.run.examinations import examination_of
 from idemctl.run.fitness import refuse_blindness
 from idemctl.run.pairing import skew_of
 from idemctl.run.run import Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
 
     from idemctl.checks.check import Check
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import Circumstances
-    from idemctl.domain.records import Pattern
     from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
@@ -42,45 +39,6 @@ _ENOUGH_HEADERS = 1_000
 """Records whose headers are looked at: who keeps them keeps them in most records."""
 _BY_ITSELF = {ExitStatus.PARTIAL, ExitStatus.REFUSED}
 """How a look fails that says nothing of the store as a whole."""
-
-
-def examination_of(
-    target: Target,
-    pattern: Pattern,
-    cutoff: datetime,
-    *,
-    is_paired: bool,
-    backlog_after: timedelta,
-    checks: Iterable[Check] = CHECKS,
-    measured: Sequence[Measure] = (),
-) -> Examination:
-    """Make an examination with the promises and the sight of one place."""
-    known = {Sight.TWIN} if is_paired else set[Sight]()
-    if target.keeps_for or target.ttl or target.policies.endpoints:
-        known.add(Sight.TTL)
-    if target.promised.endpoints:
-        known.add(Sight.POLICY)
-    facts = Facts(
-        engine=target.engine,
-        pattern=pattern,
-        sight=target.sight | known,
-        retention=Retention(
-            cutoff=cutoff,
-            has_stored_expiry=Sight.EXPIRY in target.sight,
-            ends_with_key=target.expires_by_itself,
-            ttl=target.ttl,
-            policy_ttls=target.policies.ttls_owed(cutoff),
-        ),
-        keeps_for=target.keeps_for,
-        backlog_after=backlog_after,
-        policy_ttls=target.promised.ttls_owed(cutoff),
-        is_paired=is_paired,
-        has_opaque_values=target.has_opaque_values,
-        known_faults=target.known_faults,
-        is_configured=target.is_configured,
-        measured=tuple(measured),
-    )
-    return Examination(facts, checks)
 
 
 class Look:
@@ -133,10 +91,14 @@ class Look:
             self._repeats.add(batch.keys, batch.endpoints)
 
     def scan(self, run: Run, sample: int | None = None) -> WhyStopped:
-        """Read every record; or so many from all over the place, which stand for all."""
-        if sample is None:
-            return self._go_through(self._store.scan(), run, self.see)
-        return self._go_through(self._some(sample), run, self.see, sample)
+        """Read and look; see `read`."""
+        return self._go_through(self.read(sample), run, most=sample)
+
+    def read(self, sample: int | None = None) -> Iterator[Batch]:
+        """Give every record after a look at it; or so many from all over the place, for all."""
+        for batch in self._store.scan() if sample is None else self._some(sample):
+            self.see(batch)
+            yield batch
 
     def _some(self, sample: int) -> Iterator[Batch]:
         for batch in self._store.sample():
@@ -231,8 +193,12 @@ class Look:
             if self._repeats.why_incomplete is not None:
                 self.examination.give_up(code, self._repeats.why_incomplete)
 
-    def count_twins(self, comparison: Comparison) -> Unreachable | None:
+    def count_twins(self, comparison: Comparison, rows: Look) -> Unreachable | None:
         """Take over the differences that were seen twice.
+
+        Args:
+            comparison: of both sides.
+            rows: the look at the other side.
 
         Returns:
             Why nothing can be said, where Redis shows nothing of what Postgres expects there.
@@ -251,7 +217,10 @@ class Look:
                 seen_once = f"{comparison.unproven_count:,} differences were seen only once"
                 examination.give_up(code, seen_once)
             else:
-                examination.add(code, count, kept)
+                look = rows if difference is Difference.MISSING else self
+                is_sample = look.examination.is_sample
+                share = comparison.share(difference) if is_sample else None
+                examination.add(code, count, kept, share)
         owed = counts[Difference.MISSING]
         if examination.overview.seen_count or not owed:
             return None
@@ -270,7 +239,7 @@ class Look:
         self,
         batches: Iterator[Batch],
         run: Run,
-        hear: Callable[[Batch], None],
+        hear: Callable[[Batch], None] = lambda _: None,
         most: int | None = None,
     ) -> WhyStopped:
         started = time.perf_counter()

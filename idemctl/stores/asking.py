@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,13 @@ from idemctl.domain.records import Flaw
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from idemctl.stores.answers import Wanted
 
-Watch = Callable[[str, Batch], None]
-"""Shown every batch of a side, by its name."""
+Reading = Callable[[str], Iterator[Batch]]
+"""Reads a side, by its name, for whoever looks at the same records."""
 _AT_ONCE = 1000
 """Keys that are looked up in one request."""
 
@@ -38,13 +37,9 @@ class Asked:
     """Records for which there was nothing to ask: their names say no key."""
 
 
-def requests_of_held(
-    batches: Iterator[Batch], asked: deque[Asked], watch: Watch | None
-) -> Iterator[Wanted]:
+def requests_of_held(batches: Iterator[Batch], asked: deque[Asked]) -> Iterator[Wanted]:
     """Ask for the rows of what Redis holds."""
     for batch in batches:
-        if watch is not None:
-            watch("redis", batch)
         named = np.flatnonzero(batch.flaw != Flaw.FOREIGN_NAME)
         rows = batch if len(named) == len(batch) else batch.take(named)
         until = np.full(len(rows), MISSING, np.int64)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from idemctl.domain.roll import Uneven
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Held, Shard, Wanted, Written
-    from idemctl.stores.asking import Asked, Watch
+    from idemctl.stores.asking import Asked, Reading
     from idemctl.stores.ports import Store
 
 _CLOCK_FOR = timedelta(seconds=5)
@@ -57,10 +57,10 @@ class OpenPair:
     row_estimate: int | None = None
     """About how many rows the table has, where it says."""
 
-    def both_ways(self, watch: Watch) -> Generator[Swept]:
-        """Sweep from Postgres, then from Redis, all that it holds."""
-        yield from self.from_postgres(watch=watch)
-        yield from self.from_redis(watch=watch)
+    def both_ways(self, read: Reading) -> Generator[Swept]:
+        """Sweep from Postgres, then from Redis, all that is read there."""
+        yield from self.from_postgres(read=read)
+        yield from self.from_redis(read=read)
 
     def call_roll(self, key: bytes, shard: Shard = WHOLE) -> Generator[Swept]:
         """Sweep from Postgres, then list what Redis has; say by marks what is equal, and listed.
@@ -80,16 +80,17 @@ class OpenPair:
             started = time.perf_counter()
 
     def from_postgres(
-        self, shard: Shard = WHOLE, *, watch: Watch | None = None, key: bytes | None = None
+        self, shard: Shard = WHOLE, *, read: Reading | None = None, key: bytes | None = None
     ) -> Generator[Swept]:
         """Look for what Redis owes and has not; with a key, mark what is equal.
 
         What differs is found from Redis, with the rest of what is there; but what cannot be
         told there to belong to a row is told here.
         """
+        batches = self.postgres.scan(shard) if read is None else read("postgres")
         asked: deque[Asked] = deque()
         started = time.perf_counter()
-        for found in self.redis.look_up(self._owed(shard, asked, watch)):
+        for found in self.redis.look_up(self._owed(batches, asked)):
             sent = asked.popleft()
             rows = sent.rows.take(found.at)
             differences = compare(rows, found.batch, sent.until[found.at], self.terms)
@@ -110,18 +111,18 @@ class OpenPair:
             started = time.perf_counter()
 
     def from_redis(
-        self, shard: Shard = WHOLE, *, watch: Watch | None = None, among: Uneven | None = None
+        self, shard: Shard = WHOLE, *, read: Reading | None = None, among: Uneven | None = None
     ) -> Generator[Swept]:
         """Look for what Redis holds and Postgres does not know, or says otherwise.
 
         With `among`, only names are looked at of which a roll call told.
         """
-        batches = self.redis.scan(shard)
+        batches = self.redis.scan(shard) if read is None else read("redis")
         if among is not None:
             batches = self.redis.scan_named(among.names, shard)
         asked: deque[Asked] = deque()
         started = time.perf_counter()
-        for found in self.postgres.look_up(requests_of_held(batches, asked, watch)):
+        for found in self.postgres.look_up(requests_of_held(batches, asked)):
             sent = asked.popleft()
             until = expected_until(found.batch, self.terms, self.clock.now())
             known = sent.rows.take(found.at)
@@ -252,10 +253,8 @@ class OpenPair:
         now = to_micros(self.clock.now()) + earliest
         return self.redis.fill((rows.keys, rows.scopes), values, ends, now=now)
 
-    def _owed(self, shard: Shard, asked: deque[Asked], watch: Watch | None) -> Iterator[Wanted]:
-        for batch in self.postgres.scan(shard):
-            if watch is not None:
-                watch("postgres", batch)
+    def _owed(self, batches: Iterator[Batch], asked: deque[Asked]) -> Iterator[Wanted]:
+        for batch in batches:
             until = expected_until(batch, self.terms, self.clock.now())
             owed = np.flatnonzero(until != MISSING)
             rows = batch.take(owed)

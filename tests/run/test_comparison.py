@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from tests.domain.batches import at
 from tests.run.twins import CLAIM, Meanwhile, Named, Side, Twins, record, twin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from idemctl.domain.batch import Batch
     from idemctl.domain.sweeps import Suspects
     from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
@@ -127,34 +129,35 @@ def test_what_is_owed_no_more_is_looked_at_from_redis(tmp_path: Path) -> None:
     assert keys_of(compared(tmp_path, twins)) == {Difference.LEAKED: [b"over"]}
 
 
-BOTH_WAYS = pytest.mark.parametrize(
-    "more", [{}, {"watch": lambda *_: None}], ids=["by-roll", "both-ways"]
-)
+def read_of(twins: Twins, is_read: bool) -> dict[str, Any]:
+    """Read both sides as somebody does who looks at the records as well."""
+    return {"read": lambda side: getattr(twins, side).scan()} if is_read else {}
+
+
+BOTH_WAYS = pytest.mark.parametrize("is_read", [False, True], ids=["by-roll", "both-ways"])
 
 
 @BOTH_WAYS
 def test_what_a_scan_of_postgres_passes_by_is_found_from_redis(
-    tmp_path: Path, more: dict[str, Any]
+    tmp_path: Path, *, is_read: bool
 ) -> None:
     twins = Twins(
         Side(record(b"still"), record(b"moves")),
         Side(twin(b"still"), twin(b"moves", key_expires_at=MISSING)),
     )
     twins.postgres.passed_by = {b"moves"}
-    found = compared(tmp_path, twins, **more)
+    found = compared(tmp_path, twins, **read_of(twins, is_read))
     assert keys_of(found) == {Difference.LEAKED: [b"moves"]}
 
 
 @BOTH_WAYS
-def test_what_is_lost_after_it_was_compared_is_missing(
-    tmp_path: Path, more: dict[str, Any]
-) -> None:
+def test_what_is_lost_after_it_was_compared_is_missing(tmp_path: Path, *, is_read: bool) -> None:
     keys = [b"key-%d" % number for number in range(50)]
     twins = Twins(
         Side(*map(record, keys), record(b"missing")), Side(*map(twin, keys), twin(b"orphan"))
     )
     twins.redis.before_listing = twins.redis.rows.clear
-    found = compared(tmp_path, twins, **more)
+    found = compared(tmp_path, twins, **read_of(twins, is_read))
     assert found.counts == {Difference.MISSING: 51}
     assert (found.totals.equal, found.totals.postgres_scanned) == (0, 51)
     assert (found.moving_count, found.unproven_count) == (0, 0)
@@ -282,11 +285,39 @@ def test_an_orphan_whose_key_is_no_text_is_counted_as_such(tmp_path: Path) -> No
     assert found.textless_orphan_count == 2
 
 
-def test_a_watch_sees_every_batch_of_both_sides(tmp_path: Path) -> None:
+def test_who_reads_both_sides_has_them_read_once(tmp_path: Path) -> None:
     seen: list[tuple[str, int]] = []
-    compared(tmp_path, ONE_OF_EACH, watch=lambda side, batch: seen.append((side, len(batch))))
+
+    def read(side: str) -> Iterator[Batch]:
+        for some in getattr(ONE_OF_EACH, side).scan():
+            seen.append((side, len(some)))
+            yield some
+
+    found = compared(tmp_path, ONE_OF_EACH, read=read)
     sizes = (3, 3, 3, 1)
     assert seen == [(side, size) for side in ("postgres", "redis") for size in sizes]
+    assert {found.share(difference) for difference in Difference} == {None}
+
+
+def test_of_a_sample_nothing_is_lost_and_shares_are_of_the_side_that_was_read(
+    tmp_path: Path,
+) -> None:
+    keys = [b"key-%03d" % number for number in range(100)]
+    there = [key for at, key in enumerate(keys) if at % 4]
+    twins = Twins(Side(*map(record, keys)), Side(*(twin(key) for key in there), twin(b"orphan")))
+
+    def read(side: str) -> Iterator[Batch]:
+        yield from islice(getattr(twins, side).scan(), 20 if side == "postgres" else 2)
+
+    found = compared(tmp_path, twins, read=read, is_sample=True)
+    assert (found.totals.postgres_scanned, found.totals.redis_scanned) == (60, 6)
+    # The six keys that were read are in place, and forty-five rows are, too.
+    assert found.counts == {Difference.MISSING: 15}
+    missing, orphan = found.share(Difference.MISSING), found.share(Difference.ORPHAN)
+    assert missing is not None
+    assert orphan is not None
+    assert 0.1 < missing.low < 0.25 < missing.high < 0.4
+    assert (orphan.low, round(orphan.high, 2)) == (0.0, 0.39)
 
 
 # What cannot be proven.

@@ -117,9 +117,8 @@ class RedisKeyspace(NeverInRedis):
     def headers(self) -> Iterator[Batch]:
         """See `ShowsHeaders.headers`."""
         with self._lent() as lane:
-            scanner = Scanner(lane, self._layout.with_headers(), self._prefix)
-            for step in scanner.steps(WHOLE):
-                yield step.batch
+            steps = Scanner(lane, self._layout.with_headers(), self._prefix).steps(WHOLE)
+            yield from (step.batch for step in steps)
 
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""
