@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.checks.check import POSTGRES, Check, Source, Told
+from idemctl.checks.check import BY_KEY, POSTGRES, Check, Source, Told
 from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import Severity
 from idemctl.domain.shapes import outdated
+from idemctl.domain.sight import Sight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -159,6 +160,18 @@ def _repeated(table: PostgresCircumstances, _facts: Facts) -> Told | Unseen | No
     )
 
 
+def _shared(table: PostgresCircumstances, _facts: Facts) -> Told | Unseen | None:
+    count = table.client_count
+    if isinstance(count, Unseen):
+        return count
+    if count <= 1:
+        return None
+    return Told(
+        evidence=f"{count:,} clients, and nothing but {table.shape.key} keeps their requests apart",
+        count=count,
+    )
+
+
 IDENTITY_NOT_UNIQUE = Check(
     code="identity-not-unique",
     severity=Severity.CRITICAL,
@@ -243,7 +256,25 @@ IDENTITY_REPEATED = Check(
     next="idemctl hits --store {store}",
 )
 
+CLIENTS_SHARE_KEYS = Check(
+    code="clients-share-keys",
+    severity=Severity.ERROR,
+    engines=POSTGRES,
+    patterns=BY_KEY,
+    needs=((Sight.CLIENT,),),
+    source=Source.CIRCUMSTANCES,
+    look=_shared,
+    what="The layout has a `client` and no `scope`, and among the first 10,000 rows there are "
+    "several clients.\n"
+    "Which of them a key in Redis belongs to is said of the pair's rows; where there is a scope, "
+    "it is for the application to fill.",
+    why="Two clients that choose one key are taken for one: the second gets the response that the "
+    "first was given, or is turned away.",
+    next="idemctl hits --store {store}",
+)
+
 CHECKS = (
+    CLIENTS_SHARE_KEYS,
     IDENTITY_NOT_UNIQUE,
     UNIQUE_INDEX_INVALID,
     UNIQUE_WITHIN_PARTITIONS,

@@ -49,6 +49,8 @@ class PostgresCircumstances:
     references: tuple[Reference, ...] = ()
     """Foreign keys by which other rows hang on those that gc deletes."""
     repeated: Repeated | Unseen = NOT_REPEATED
+    client_count: int | Unseen = 0
+    """Clients among some thousand rows, where keys alone keep requests apart; else 0."""
     upkeep: Upkeep | Unseen = field(default_factory=Upkeep)
     replication: PostgresReplication | Unseen = field(default_factory=PostgresReplication)
 

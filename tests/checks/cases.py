@@ -286,6 +286,9 @@ AROUND: dict[str, Around] = {
         faulty=Skew(-5 * SECOND, -SKEW - SECOND),
         near=Skew(-5 * SECOND, -SKEW),
     ),
+    "clients-share-keys": Around(
+        faulty=replace(CALM, client_count=2), near=replace(CALM, client_count=1), count=2
+    ),
     "identity-not-unique": Around(
         faulty=shaped(part(index("scope", "key"), EXPIRY)),
         near=shaped(part(unique("key", "scope"), EXPIRY)),

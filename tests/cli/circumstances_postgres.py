@@ -59,6 +59,22 @@ def partitioned(by: str, unique: str, *partitions: str) -> Callable[[Pairs], obj
     )
 
 
+def unscoped(clients: str) -> Callable[[Pairs], object]:
+    """Let keys alone keep requests apart, and rows be of such clients."""
+
+    def act(pairs: Pairs) -> None:
+        run(
+            "CREATE UNIQUE INDEX IF NOT EXISTS alone ON processed_events (idempotency_key)",
+            f"UPDATE processed_events SET client = {clients}",
+        )(pairs)
+        text = preset_files()["reference"].read_text("utf-8")
+        (pairs.place.folder / "unscoped.yaml").write_text(text.replace("  scope: scope\n", "", 1))
+        said = "DATABASE_URL, layout: reference"
+        pairs.configure((said, "DATABASE_URL, layout: ./unscoped.yaml"))
+
+    return act
+
+
 def zoneless(pairs: Pairs) -> None:
     """Make the expiry a timestamp without time zone, and a layout say which it means."""
     run(
@@ -72,6 +88,13 @@ def zoneless(pairs: Pairs) -> None:
 
 
 POSTGRES: tuple[Case[Pairs], ...] = (
+    Case(
+        code="clients-share-keys",
+        near=unscoped("'shop'"),
+        sick=unscoped("CASE WHEN client = 'shop' AND fence % 2 = 0 THEN 'app' ELSE 'shop' END"),
+        count=2,
+        says="2 clients, and nothing but idempotency_key keeps their requests apart",
+    ),
     Case(
         code="identity-not-unique",
         near=run(

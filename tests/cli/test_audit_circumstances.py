@@ -25,15 +25,16 @@ CODES = {check.code for check in CHECKS if check.source is Source.CIRCUMSTANCES}
 pytestmark = pytest.mark.usefixtures("durable")
 
 
-def found(pairs: Pairs) -> dict[str, dict[str, Any]]:
-    """Give what circumstances tell of the payments, by code."""
+def found(pairs: Pairs, case: Case[Any]) -> dict[str, dict[str, Any]]:
+    """Give what circumstances tell of the payments, by code; that of the case was looked at."""
     done = pairs.place.main(*WORDS)
     assert done.document["errors"] == []
+    assert case.code in {code for one in done.summary["places"] for code in one["checked"]}
     return {item["code"]: item for item in done.document["items"] if item["code"] in CODES}
 
 
 def check_that_it_fires(pairs: Pairs, case: Case[Any]) -> None:
-    items = found(pairs)
+    items = found(pairs, case)
     assert set(items) == {case.code} | case.beside
     item = items[case.code]
     assert (item["store"], item["count"]) == ("payments", case.count)
@@ -48,6 +49,6 @@ def test_every_code_has_a_case_on_a_real_server() -> None:
 @pytest.mark.parametrize("case", [*POSTGRES, *UPKEEP], ids=lambda case: case.code)
 def test_a_sick_table_is_told_from_one_that_is_nearly_so(pairs: Pairs, case: Case[Pairs]) -> None:
     case.near(pairs)
-    assert found(pairs) == {}
+    assert found(pairs, case) == {}
     case.sick(pairs)
     check_that_it_fires(pairs, case)

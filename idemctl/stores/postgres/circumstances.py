@@ -11,6 +11,7 @@ from idemctl.domain.findings import MOST_SAMPLED
 from idemctl.stores.postgres.conditions import is_record
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.leaves import find_child
+from idemctl.stores.postgres.places import text
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.references import find_references
 from idemctl.stores.postgres.replication import read_replication
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Table
+
+
+_SOME = 10_000
+"""Rows whose clients are counted."""
 
 
 def read_circumstances(
@@ -37,9 +42,27 @@ def read_circumstances(
         shape=shape,
         references=find_references(connection, table, child, layout, place),
         repeated=repeated,
+        client_count=_clients(connection, table, layout, place),
         upkeep=read_upkeep(connection, table.oid, place),
         replication=read_replication(connection, place),
     )
+
+
+def _clients(
+    connection: Connection, table: Table, layout: PostgresLayout, place: str
+) -> int | Unseen:
+    """Count in the rows that come first: whether there are several, they tell."""
+    if layout.client is None or layout.scope is not None:
+        return 0
+    statement = query(
+        "clients", client=text(layout.client), table=table.identifier, most=sql.Literal(_SOME)
+    )
+    try:
+        with transaction(connection, place=place) as cursor:
+            ((count,),) = cursor.execute(statement).fetchall()
+    except BatchFailed as error:
+        return Unseen(error.message)
+    return int(count)
 
 
 def _repeated(

@@ -208,6 +208,10 @@ SELECT CASE WHEN pg_is_in_recovery() THEN json_build_object(
 -- replayed --
 SELECT pg_last_wal_replay_lsn() >= %(received)s::text::pg_lsn
 
+-- clients --
+-- How many clients there are among some rows, wherever those lie.
+SELECT count(DISTINCT client) FROM (SELECT {client} AS client FROM {table} LIMIT {most}) AS first_rows
+
 -- repeated_identities --
 -- Some of the identities that have several rows, with the number of both.
 SELECT key, scope, count(*) OVER (), (sum(rows) OVER ())::int8
