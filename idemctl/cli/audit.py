@@ -88,7 +88,8 @@ def audit(
     Reads every record once, gently, and compares pairs both ways; a difference counts only
     when the same versions are seen twice, two seconds apart. First tells which failure modes
     the layout of each store lets it see at all. What it cannot judge is counted, and is
-    never a finding. Changes nothing; keeps large intermediate results in the state folder.
+    never a finding. Changes no store; keeps large intermediate results in the state folder, and
+    how much there was, by which the next audit tells growth.
 
     Where no configuration names a store, it finds them as layout detect does, says what it
     takes for what, and looks at about 100,000 records of each place.
