@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from idemctl.domain.frequent import Frequent
 from idemctl.domain.instants import FOREVER, MISSING, from_micros
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Verdict
@@ -29,6 +30,8 @@ class Overview:
     """Records that gc would collect."""
     size: int = 0
     """Bytes, of values or rows as they are stored."""
+    scopes: Frequent = field(default_factory=Frequent)
+    endpoints: Frequent = field(default_factory=Frequent)
     _oldest: int = FOREVER
     _newest: int = MISSING
 
@@ -41,6 +44,8 @@ class Overview:
             self.by_status[status] += numbers[status]
         self.expired_count += int(np.count_nonzero(looked.judged[0] == Verdict.EXPIRED))
         self.size += int(batch.size.sum())
+        self.scopes.add(batch.scopes)
+        self.endpoints.add(batch.endpoints)
         written = batch.written_at
         known = written[(written != MISSING) & (written < FOREVER)]
         if len(known):

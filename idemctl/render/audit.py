@@ -9,7 +9,7 @@ from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report, Sheet, WhyStopped
 from idemctl.domain.shares import Hits, interval
 from idemctl.domain.sight import blindness, remedy
-from idemctl.render.audited_places import place_item, places, records, seen_in
+from idemctl.render.audited_places import most, place_item, places, records, seen_in
 from idemctl.render.envelope import failure
 from idemctl.render.figures import count, percent
 
@@ -35,7 +35,7 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
         summary=_summary(outcome),
         items=[_item(finding, outcome) for finding in outcome.findings],
         errors=[failure(error) for error in outcome.failures],
-        sheets=[places(outcome), _sight(outcome), _found(outcome)],
+        sheets=[places(outcome), *most(outcome), _sight(outcome), _found(outcome)],
         headline=_headline(outcome),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from idemctl.domain.keys import escape
 from idemctl.domain.outcomes import Sheet
 from idemctl.domain.records import Pattern, Status
 from idemctl.domain.sight import Engine
@@ -13,6 +14,7 @@ from idemctl.render.figures import count, size, span, when
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from idemctl.domain.frequent import Frequent
     from idemctl.run.audited import Audited, Outcome
 
 _HEADINGS = (
@@ -20,6 +22,9 @@ _HEADINGS = (
     "malformed", "oldest", "newest", "to collect", "size", "growth a day", "full in",
     "last good gc",
 )  # fmt: skip
+_SHOWN_NAMES, _NAMES = 3, 10
+"""Names of scopes and endpoints: in the table, and in JSON."""
+_LONGEST_NAME = 48
 _SHOWN = (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED, Status.UNKNOWN, Status.MALFORMED)
 
 
@@ -82,6 +87,49 @@ def _last_gc(one: Audited) -> str:
     return str(one.last_gc.get("finished_at")) if one.last_gc else "none known"
 
 
+def most(outcome: Outcome) -> Iterator[Sheet]:
+    """Write whose records most are; nothing where no layout names a scope or an endpoint."""
+    rows = [
+        (one.target.store, one.place, kind, _cut(escape(name)), number, share)
+        for one in outcome.places
+        for kind, frequent in _frequent(one)
+        for name, number, share in _shares(frequent)
+    ]
+    if rows:
+        headings = ("store", "where", "by", "whose", "records", "share")
+        yield Sheet(title="who has the most records", headings=headings, rows=rows)
+
+
+def _frequent(one: Audited) -> Iterator[tuple[str, Frequent]]:
+    if one.overview is not None:
+        yield "scope", one.overview.scopes
+        yield "endpoint", one.overview.endpoints
+
+
+def _shares(frequent: Frequent) -> Iterator[tuple[bytes, str, str]]:
+    for name, number in frequent.most(_SHOWN_NAMES):
+        at_least = "at least " if frequent.missed else ""
+        yield name, f"{at_least}{count(number)}", f"{at_least}{number / frequent.named:.0%}"
+
+
+def _most_item(one: Audited) -> dict[str, Any]:
+    return {
+        kind: {
+            "records": frequent.named,
+            "exact": not frequent.missed,
+            "most": [
+                {"name": escape(name), "records": number} for name, number in frequent.most(_NAMES)
+            ],
+        }
+        for kind, frequent in _frequent(one)
+        if frequent.named
+    }
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
 def records(outcome: Outcome) -> dict[str, dict[str, dict[str, int]]]:
     """Count by store, pattern and status."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
@@ -115,6 +163,7 @@ def place_item(one: Audited) -> dict[str, Any]:
         if overview is None or one.target.expires_by_itself
         else overview.expired_count,
         "bytes": overview.size if overview else None,
+        "most": _most_item(one),
         "growth": _growth_item(one),
         "last_gc_at": one.last_gc.get("finished_at") if one.last_gc else None,
         "row_estimate": one.row_estimate,

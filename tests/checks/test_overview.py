@@ -35,3 +35,12 @@ def test_what_gc_would_collect_is_counted_and_nothing_that_redis_removes() -> No
 
 def test_of_what_was_not_looked_at_nothing_is_known() -> None:
     assert (Overview().oldest, Overview().newest, Overview().seen_count) == (None, None, 0)
+
+
+def test_it_knows_whose_records_most_are() -> None:
+    mine = HEALTHY | {"scopes": b"acme", "endpoints": b"POST /a"}
+    seen = examined(
+        POSTGRES, mine, mine, HEALTHY | {"scopes": b"", "endpoints": b"POST /b"}
+    ).overview
+    assert (seen.scopes.most(3), seen.scopes.named) == ([(b"acme", 2)], 2)
+    assert seen.endpoints.most(3) == [(b"POST /a", 2), (b"POST /b", 1)]

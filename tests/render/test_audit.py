@@ -234,3 +234,25 @@ def test_nothing_found_is_said_with_how_much_was_looked_at() -> None:
     whole = replace(PLACE, findings=[], cannot_judge=[])
     assert made(whole).headline == "nothing found by 2 checks on 5,000 records"
     assert made(whole).summary["whole"] is True
+
+
+def test_whose_records_most_are_is_told_with_names_that_act_on_nothing() -> None:
+    overview = Overview()
+    overview.scopes.add([b"acme", b"acme", b"\x1b[31m", b""])
+    overview.endpoints.add([b"x" * 60])
+    overview.endpoints.missed = 7
+    whole = made(replace(PLACE, overview=overview))
+    sheet = whole.sheets[1]
+    assert sheet.title == "who has the most records"
+    assert [row[2:] for row in sheet.rows] == [
+        ("scope", "acme", "2", "67%"),
+        ("scope", "\\x1b[31m", "1", "33%"),
+        ("endpoint", "x" * 48 + "…", "at least 1", "at least 100%"),
+    ]
+    most = whole.summary["places"][0]["most"]
+    assert most["scope"] == {
+        "records": 3,
+        "exact": True,
+        "most": [{"name": "acme", "records": 2}, {"name": "\\x1b[31m", "records": 1}],
+    }
+    assert (most["endpoint"]["exact"], most["endpoint"]["most"][0]["name"]) == (False, "x" * 60)
