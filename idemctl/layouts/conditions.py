@@ -9,9 +9,9 @@ Values are compared as text, as Postgres prints them: `1`, `true`, `done`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictStr, Tag
 
 from idemctl.layouts.paths import Path, taking
 
@@ -29,6 +29,13 @@ class Is(_Node):
 
     field: Path
     value: str | int | StrictBool = Field(alias="is")
+
+
+class Begins(_Node):
+    """The field's value begins so, or is that."""
+
+    field: Path
+    text: Annotated[StrictStr, Field(min_length=1)] = Field(alias="begins")
 
 
 class Missing(_Node):
@@ -66,11 +73,19 @@ def _kind(node: object) -> str | None:
     return None
 
 
-_KINDS = {"is": "Is", "missing": "Missing", "all": "AllOf", "any": "AnyOf", "not": "Not"}
+_KINDS = {
+    "is": "Is",
+    "begins": "Begins",
+    "missing": "Missing",
+    "all": "AllOf",
+    "any": "AnyOf",
+    "not": "Not",
+}
 
 Condition = Annotated[
     Annotated[Literal["always"], Tag("always")]
     | Annotated[Is, Tag("Is")]
+    | Annotated[Begins, Tag("Begins")]
     | Annotated[Missing, Tag("Missing")]
     | Annotated[AllOf, Tag("AllOf")]
     | Annotated[AnyOf, Tag("AnyOf")]
@@ -79,7 +94,7 @@ Condition = Annotated[
         _kind,
         custom_error_type="condition",
         custom_error_message="is no condition: write always, or a mapping with one of "
-        "is, missing, all, any, not",
+        "is, begins, missing, all, any, not",
     ),
 ]
 
@@ -87,11 +102,23 @@ for _model in (AllOf, AnyOf, Not):
     _model.model_rebuild()
 
 
-def looks_of(condition: Condition) -> set[tuple[Path, str | None]]:
-    """List what a condition looks at: fields, each with a value or, for presence, `None`."""
+class Beginning(NamedTuple):
+    """What a value has to begin with."""
+
+    text: str
+
+
+Look = str | Beginning | None
+"""What a condition compares a field with: a value, its beginning or, for presence, nothing."""
+
+
+def looks_of(condition: Condition) -> set[tuple[Path, Look]]:
+    """List what a condition looks at: fields, each with what it is compared with."""
     match condition:
         case Is(field=field, value=value):
             return {(field, as_text(value))}
+        case Begins(field=field, text=text):
+            return {(field, Beginning(text))}
         case Missing(field=field):
             return {(field, None)}
         case AllOf(all=parts) | AnyOf(any=parts):
@@ -123,6 +150,9 @@ def reading(condition: Condition, take: Callable[[Path], Callable[[Any], Any]] =
         case Is(field=field, value=value):
             wanted, taken = as_text(value), take(field)
             return lambda row: as_text(taken(row)) == wanted
+        case Begins(field=field, text=text):
+            taken = take(field)
+            return lambda row: (as_text(taken(row)) or "").startswith(text)
         case Missing(field=field, missing=missing):
             taken = take(field)
             return lambda row: (taken(row) is None) is missing

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from idemctl.layouts.codecs import Codec, Member, Word
-from idemctl.layouts.conditions import Condition
+from idemctl.layouts.conditions import Condition, fields_of
 from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import Unit
 from idemctl.layouts.paths import Path
@@ -82,8 +82,12 @@ class PostgresLayout(Side):
 
     @model_validator(mode="after")
     def _can_expire(self) -> Self:
-        if self.expires is None and self.counted_from is None:
-            raise ValueError("needs expires or counted_from: without both nothing ever expires")
+        is_endless = self.expires is None and self.counted_from is None
+        if is_endless and self.never_collected != "always":
+            raise ValueError(
+                "needs expires or counted_from: without both nothing ever expires; a table that "
+                "has neither says never_collected: always"
+            )
         for at in self.instants():
             if at.unit is Unit.ISO or (at.unit and at.zone):
                 raise ValueError("a column counts units, or is a timestamp with or without zone")
@@ -91,12 +95,21 @@ class PostgresLayout(Side):
                 raise ValueError("an instant inside of JSON is a number: say which unit it counts")
         return self
 
+    def paths(self) -> set[Path]:
+        """See `Side.paths`; also where conditions look that say what a row is to this layout."""
+        said = (self.only, self.never_collected)
+        return super().paths().union(*(fields_of(one) for one in said if one is not None))
+
     @property
-    def ordered_by(self) -> At:
-        """The instant by which rows come to expire."""
-        at = self.expires or self.counted_from
-        assert at is not None, "a layout has one of both"
-        return at
+    def ordered_by(self) -> At | None:
+        """The instant by which rows come to expire; none where none ever does."""
+        return self.expires or self.counted_from
+
+    @property
+    def expiry_column(self) -> str | None:
+        """The column that holds it, where it is not nested in one."""
+        at = self.ordered_by
+        return at.field if at is not None and isinstance(at.field, str) else None
 
 
 class RedisLayout(Side):
@@ -160,7 +173,9 @@ class RedisLayout(Side):
             return [rest[0].member]
         wanted = {*self.paths(), self.scope, self.key_field} - {None}
         members = {path[0] if isinstance(path, tuple) else path for path in wanted}
-        return sorted(str(member) for member in members if not is_member(member))
+        named = sorted(str(member) for member in members if not is_member(member))
+        # Where no field counts, one that nobody writes tells a hash from what is none.
+        return named or [""]
 
 
 class Layout(Part):

@@ -45,6 +45,25 @@ CASES: list[tuple[Any, Row, bool]] = [
     ({"field": "word", "is": "zo\u00eb"}, {"word": "zo\u00eb"}, True),
     ({"field": "Odd Name%", "is": "x"}, {"Odd Name%": "x"}, True),
     ({"field": "Odd Name%", "is": "x"}, EMPTY, False),
+    # A beginning.
+    ({"field": "word", "begins": "do"}, DONE, True),
+    ({"field": "word", "begins": "done"}, DONE, True),
+    ({"field": "word", "begins": "done "}, DONE, False),
+    ({"field": "word", "begins": "Do"}, DONE, False),
+    ({"field": "word", "begins": "o"}, DONE, False),
+    ({"field": "word", "begins": "d"}, EMPTY, False),
+    ({"field": "word", "begins": "d"}, {"word": ""}, False),
+    ({"field": "word", "begins": "5%_"}, {"word": "5%_\\"}, True),
+    ({"field": "word", "begins": "%"}, DONE, False),
+    ({"field": "word", "begins": "_"}, DONE, False),
+    ({"field": "word", "begins": "\\"}, {"word": "\\x80"}, True),
+    ({"field": "short", "begins": "do"}, DONE, True),
+    ({"field": "flag", "begins": "t"}, DONE, True),
+    ({"field": "number", "begins": "1"}, {"number": 17}, True),
+    ({"field": "Odd Name%", "begins": "x"}, {"Odd Name%": "xy"}, True),
+    ({"field": "word", "begins": "zo\u00eb"}, {"word": "zo\u00eb!"}, True),
+    ({"not": {"field": "word", "begins": "do"}}, EMPTY, True),
+    ({"all": [{"field": "word", "begins": "do"}, IS_SET]}, DONE, True),
     # Booleans, as booleans and as words.
     (IS_SET, DONE, True),
     (IS_SET, OTHER, False),
@@ -88,6 +107,8 @@ CASES: list[tuple[Any, Row, bool]] = [
     ({"field": ["data", "status"], "is": True}, {"data": {"status": True}}, True),
     ({"field": ["data", "status"], "is": True}, {"data": {"status": "true"}}, True),
     ({"field": ["data", "status"], "is": 7}, {"data": {"status": 7}}, True),
+    ({"field": ["data", "status"], "begins": "do"}, {"data": {"status": "done"}}, True),
+    ({"field": ["data", "status"], "begins": "do"}, {"data": {"status": None}}, False),
     ({"field": ["data", "status"], "missing": True}, {"data": {"status": None}}, True),
     ({"field": ["data", "status"], "missing": True}, {"data": {"other": 1}}, True),
     ({"field": ["data", "status"], "missing": True}, EMPTY, True),
@@ -131,6 +152,14 @@ CASES: list[tuple[Any, Row, bool]] = [
     ({"not": {"all": [{"not": IS_DONE}, {"any": [IS_SET, NO_WORD]}]}}, OTHER, True),
 ]
 
+BEGINNINGS = {
+    "in_progress": {"field": "word", "is": "d"},
+    "completed": {
+        "all": [{"field": "word", "begins": "do"}, {"not": {"field": "word", "begins": "do-"}}]
+    },
+    "failed": {"field": "word", "begins": "dq"},
+}
+
 STATUSES: list[tuple[Any, Row, str]] = [
     # One column tells: exact, and malformed for all else.
     ({"in_progress": {"field": "word", "is": "new"}, "completed": IS_DONE}, DONE, "COMPLETED"),
@@ -155,6 +184,14 @@ STATUSES: list[tuple[Any, Row, str]] = [
     ({"in_progress": NO_WORD, "completed": "always"}, DONE, "COMPLETED"),
     ({"in_progress": NO_WORD, "completed": HAS_WORD}, EMPTY, "IN_PROGRESS"),
     ({"in_progress": {"not": IS_DONE}, "completed": IS_DONE}, EMPTY, "IN_PROGRESS"),
+    # Beginnings, of which one is another's.
+    (BEGINNINGS, {"word": "d"}, "IN_PROGRESS"),
+    (BEGINNINGS, {"word": "done"}, "COMPLETED"),
+    (BEGINNINGS, {"word": "do: 1"}, "COMPLETED"),
+    (BEGINNINGS, {"word": "do-"}, "MALFORMED"),
+    (BEGINNINGS, {"word": "dq"}, "FAILED"),
+    (BEGINNINGS, OTHER, "MALFORMED"),
+    (BEGINNINGS, EMPTY, "MALFORMED"),
     ("unknown", DONE, "UNKNOWN"),
     ("unknown", EMPTY, "UNKNOWN"),
 ]

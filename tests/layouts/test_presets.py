@@ -111,10 +111,17 @@ def test_a_layout_of_ones_own_takes_ten_lines() -> None:
     assert one.redis is None
 
 
+def test_a_table_without_any_instant_is_one_of_which_nothing_ever_goes() -> None:
+    one = read(MINE.replace("counted_from: created_at", "never_collected: always")).postgres
+    assert one is not None
+    assert (one.ordered_by, one.expiry_column) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("  counted_from: created_at\n", "", "needs expires or counted_from"),
+        ("counted_from: created_at", "never_collected: {field: x, is: y}", "has neither says"),
         ("{completed: always}", "{completed: sometimes}", "is no condition"),
         ("{completed: always}", "{done: always}", "done"),
         ("{completed: always}", "{}", "needs one of"),

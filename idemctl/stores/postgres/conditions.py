@@ -14,7 +14,7 @@ from psycopg import sql
 
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Promise, Verdict
-from idemctl.layouts.conditions import AllOf, AnyOf, Is, Missing, Not, as_text
+from idemctl.layouts.conditions import AllOf, AnyOf, Begins, Is, Missing, Not, as_text
 from idemctl.layouts.sides import Statuses, one_field
 from idemctl.stores.postgres.places import instant, interval, is_before, later, text, value, whole
 
@@ -35,6 +35,10 @@ def as_sql(condition: Condition) -> sql.Composable:
         case Is(field=field, value=wanted):
             return sql.SQL("coalesce({} = {}, false)").format(
                 text(field), sql.Literal(as_text(wanted))
+            )
+        case Begins(field=field, text=wanted):
+            return sql.SQL("coalesce(starts_with({}, {}), false)").format(
+                text(field), sql.Literal(wanted)
             )
         case Missing(field=field, missing=missing):
             test = sql.SQL("IS NULL" if missing else "IS NOT NULL")
@@ -171,13 +175,16 @@ class Judgement:
 
     @property
     def ordered_by(self) -> At:
-        """The instant by which rows come to expire."""
-        return self.layout.ordered_by
+        """The instant by which rows come to expire; whoever collects them knows one."""
+        at = self.layout.ordered_by
+        assert at is not None, "nothing is collected where nothing expires"
+        return at
 
     @property
     def order(self) -> sql.Composable:
         """What sorts rows by the end of their promise, by an index where that can be."""
-        return self.ends if self._has_policies else value(self.ordered_by.field)
+        is_plain = self.layout.ordered_by is not None and not self._has_policies
+        return value(self.ordered_by.field) if is_plain else self.ends
 
     @cached_property
     def long_ago(self) -> sql.Composable:
@@ -189,9 +196,9 @@ class Judgement:
         if self.retention.ttl is not None:
             ttls.append(self.retention.ttl)
         shortest = min(ttls, default=None)
-        if shortest is None:
+        if shortest is None or self.layout.counted_from is None:
             return sql.SQL("false")
-        return is_before(self.ordered_by, cutoff - shortest)
+        return is_before(self.layout.counted_from, cutoff - shortest)
 
     @property
     def _over(self) -> sql.Composable:

@@ -34,12 +34,11 @@ def read_shape(
     statement = query("shape", oid=sql.Literal(table.oid), actual=actual)
     with transaction(connection, place=place) as cursor:
         rows = cursor.execute(statement).fetchall()
-    path = layout.ordered_by.field
     return TableShape(
         key=layout.key,
         scope=layout.scope,
         endpoint=tuple(path for path in pieces(layout.endpoint) if isinstance(path, str)),
-        expires_by=path if isinstance(path, str) else None,
+        expires_by=layout.expiry_column,
         zones={
             at.field: at.zone
             for at in layout.instants()

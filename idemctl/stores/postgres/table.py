@@ -249,8 +249,7 @@ class PostgresTable:
 
     @property
     def _leaves(self) -> list[Leaf]:
-        path = self._layout.ordered_by.field
-        column = path if isinstance(path, str) else ""
+        column = self._layout.expiry_column or ""
         return find_leaves(self._connection, self._oid, column, self._place)
 
     @property

@@ -116,7 +116,7 @@ def opened(
     """Open a collector past the store, with the patience that a test needs."""
     with connect(Secret(dsn), place=table, application=GC, writable=True) as connection:
         oid = find_table(connection, table, table).oid
-        leaves = find_leaves(connection, oid, str(layout.ordered_by.field), table)
+        leaves = find_leaves(connection, oid, str(layout.expiry_column), table)
         chosen: dict[str, Any] = {} if patience is None else {"lock_patience": patience}
         yield Collector(connection, layout, table, **chosen), leaves
 
