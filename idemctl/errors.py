@@ -7,6 +7,7 @@ prints just that: a traceback is only ever a bug.
     IdemctlError
     ├── UsageError          2   wrong words
     ├── Refused             5   a guard said no
+    │   └── Frozen          5   somebody said that nothing is to be written
     ├── Declined            6   the operator said no
     ├── Unreachable        10   a store is down, or cannot be judged
     ├── Locked             11   another run is at work
@@ -123,6 +124,10 @@ class Refused(IdemctlError):
     """A guard said no; nothing was changed."""
 
     status = ExitStatus.REFUSED
+
+
+class Frozen(Refused):
+    """The store is frozen: somebody said that nothing is to be written, until when, and why."""
 
 
 class Unsupported(Refused):

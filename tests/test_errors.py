@@ -49,6 +49,7 @@ def test_every_error_has_a_status_of_its_own_kind() -> None:
         "ConfigError": "config",
         "Declined": "declined",
         "Denied": "denied",
+        "Frozen": "refused",
         "Locked": "locked",
         "Refused": "refused",
         "Unreachable": "unreachable",

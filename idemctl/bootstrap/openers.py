@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import PostgresLayout, RedisLayout
     from idemctl.layouts.sharing import Turn
+    from idemctl.stores.keeping import KeepsInPostgres, KeepsInRedis
     from idemctl.stores.ports import Store
 
 
@@ -57,4 +58,49 @@ class RedisKeyspaceOpener:
             turn=self.turn,
             writable=writable,
             application=self.application,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresKeepingOpener:
+    """How to open witness and freeze of one store in Postgres."""
+
+    dsn: Secret
+    schema: str
+    store: str
+    table: str
+    epoch_column: str | None
+    fence_column: str | None
+    application: str
+
+    def open(self, *, writable: bool) -> KeepsInPostgres:
+        """Make the place; it connects when it is first asked something."""
+        from idemctl.stores.postgres.keeping import PostgresKeeping
+
+        return PostgresKeeping(
+            dsn=self.dsn,
+            schema=self.schema,
+            store=self.store,
+            table=self.table,
+            epoch_column=self.epoch_column,
+            fence_column=self.fence_column,
+            writable=writable,
+            application=self.application,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisKeepingOpener:
+    """How to open witness and freeze of one store in Redis."""
+
+    url: Secret
+    store: str
+    application: str
+
+    def open(self, *, writable: bool) -> KeepsInRedis:
+        """Make the place; it connects when it is first asked something."""
+        from idemctl.stores.redis.keeping import RedisKeeping
+
+        return RedisKeeping(
+            url=self.url, store=self.store, writable=writable, application=self.application
         )

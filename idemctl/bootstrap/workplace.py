@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from idemctl.layouts.model import Layout
     from idemctl.operations.doctor import Line
     from idemctl.run.audited import Surroundings
+    from idemctl.run.keeper import Keeper
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
     from idemctl.settings import Settings
+    from idemctl.state.folder import StateFolder
     from idemctl.state.history import History
     from idemctl.state.journal import FileJournal
     from idemctl.state.measures import Measures
@@ -67,13 +69,37 @@ class Workplace:
         Raises:
             UsageError: it writes, and several stores are configured but none was named.
         """
+        if writes:
+            self._refuse_unnamed()
         chosen = self.settings.chosen()
-        if writes and not self.settings.asked and len(chosen) > 1:
+        targets = [side for name in chosen for side in self._sides.of(name, run, writes=writes)]
+        if writes:
+            # Here every verb that writes gets what it writes to: none can leave freezes out.
+            run.keepers = self._keepers(targets, run)
+        return targets
+
+    def keepers(self, run: Run, *, writes: bool = False) -> Mapping[str, Keeper]:
+        """Give the keepers of witness and freeze of the chosen stores, by name.
+
+        Raises:
+            UsageError: as `targets` does; no layout stands in the way of a freeze.
+        """
+        if writes:
+            self._refuse_unnamed()
+        return self._keepers(self.targets(run), run)
+
+    def _keepers(self, targets: Sequence[Target], run: Run) -> Mapping[str, Keeper]:
+        from idemctl.bootstrap.keepers import keepers
+
+        return keepers(self.settings, self._catalogue, targets, self._paired(targets), run)
+
+    def _refuse_unnamed(self) -> None:
+        chosen = self.settings.chosen()
+        if not self.settings.asked and len(chosen) > 1:
             raise UsageError(
                 "several stores are configured, and this command changes what it works on",
                 hint="name them: " + " ".join(f"--store {name}" for name in chosen),
             )
-        return [side for name in chosen for side in self._sides.of(name, run, writes=writes)]
 
     def targets_through(self, layout: Layout, run: Run) -> list[Target]:
         """List the sides of the chosen stores that a layout describes, to be read through it."""
@@ -122,10 +148,13 @@ class Workplace:
         Raises:
             UsageError: as `targets` does.
         """
+        return self._paired(self.targets(run, writes=writes))
+
+    def _paired(self, targets: Sequence[Target]) -> list[Pair]:
         from idemctl.run.target import Pair
 
         sides: dict[str, list[Target]] = {}
-        for target in self.targets(run, writes=writes):
+        for target in targets:
             sides.setdefault(target.store, []).append(target)
         chosen = self.settings.chosen()
         return [
@@ -205,14 +234,13 @@ class Workplace:
     def known(self) -> Iterable[Line]:
         """Tell doctor what the configuration itself says."""
         from idemctl.operations.doctor import Line
-        from idemctl.state.folder import StateFolder
 
         settings = self.settings
         where = str(settings.file) if settings.file else "none; taken from the environment"
         yield Line(store="", about="configuration", says=where)
         for sentence in settings.assumed:
             yield Line(store="", about="assumed", says=sentence)
-        usable = StateFolder(settings.state_folder).is_usable()
+        usable = self._state.is_usable()
         says = f"{settings.state_folder} ({settings.origin('state.folder')})"
         yield Line(
             store="",
@@ -233,46 +261,46 @@ class Workplace:
         return Catalogue(self.settings, self.proofs)
 
     @cached_property
+    def _state(self) -> StateFolder:
+        from idemctl.state.folder import StateFolder
+
+        return StateFolder(self.settings.state_folder)
+
+    @cached_property
     def proofs(self) -> Proofs:
         """What layouts were tried on, and how well they read it."""
-        from idemctl.state.folder import StateFolder
         from idemctl.state.proofs import Proofs
 
-        return Proofs(StateFolder(self.settings.state_folder))
+        return Proofs(self._state)
 
     @cached_property
     def history(self) -> History:
         """What earlier runs left behind."""
-        from idemctl.state.folder import StateFolder
         from idemctl.state.history import History
 
-        return History(StateFolder(self.settings.state_folder))
+        return History(self._state)
 
     @cached_property
     def measures(self) -> Measures:
         """How much earlier audits saw in each place."""
-        from idemctl.state.folder import StateFolder
         from idemctl.state.measures import Measures
 
-        return Measures(StateFolder(self.settings.state_folder))
+        return Measures(self._state)
 
     def suspects(self) -> SuspectsFile:
         """Open a file for differences that were seen once."""
-        from idemctl.state.folder import StateFolder
         from idemctl.state.suspects import SuspectsFile
 
-        return SuspectsFile(StateFolder(self.settings.state_folder))
+        return SuspectsFile(self._state)
 
     def repeats(self) -> Repeats:
         """Make room for keys that several records have."""
-        from idemctl.state.folder import StateFolder
         from idemctl.state.repeats import Repeats
 
-        return Repeats(StateFolder(self.settings.state_folder))
+        return Repeats(self._state)
 
     def journal(self, run: Run) -> FileJournal:
         """Open the journal of one run."""
-        from idemctl.state.folder import StateFolder
         from idemctl.state.journal import FileJournal
 
-        return FileJournal(StateFolder(self.settings.state_folder), run.id)
+        return FileJournal(self._state, run.id)

@@ -78,3 +78,21 @@ def agree_to_write(
         instead = f"--yes --confirm {protected}"
         if answer(prompt, instead=instead, stop=work.run.stop) != protected:
             raise Declined("nothing was changed")
+
+
+def agree_severely(work: Work, name: str, question: str, *, confirm: str | None) -> None:
+    """Get consent to what cannot be taken back: a name, typed or given.
+
+    Raises:
+        UsageError: --confirm names something else, or there is nobody to ask.
+        Declined: the operator typed something else, or nothing.
+        Stopped: by a signal.
+    """
+    if confirm is None:
+        prompt = f"{question} type its name: "
+        if answer(prompt, instead=f"--confirm {name}", stop=work.run.stop) != name:
+            raise Declined("nothing was changed")
+    elif confirm != name:
+        raise UsageError(
+            f"--confirm {confirm} names another than {name}", hint="nothing was changed"
+        )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Annotated
+
 import typer
 
+from idemctl.cli.options import option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
+from idemctl.errors import UsageError
 
 
 def register(app: typer.Typer) -> None:
@@ -16,16 +21,28 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="schema")
 
 
-def own(work: Work) -> Report:
-    """Print the DDL of what is idemctl's own: the epoch of a store.
+def own(
+    work: Work,
+    *,
+    schema: Annotated[
+        str, option("--schema", help="where the tables of idemctl go", metavar="NAME")
+    ] = "idemctl",
+) -> Report:
+    """Print the DDL of what is idemctl's own: epoch, witness and freeze.
 
     idemctl schema own | psql
+    idemctl schema own --schema ops | psql    for state: {schema: ops}
 
-    Prints SQL and connects to nothing. Each statement may be run again.
+    Prints SQL and connects to nothing. Each statement may be run again. The epoch is in
+    public, for the application's tables refer to it.
 
-    Exit status: 0 printed.
+    Exit status: 0 printed, 2 no name of a schema.
     """
-    return _print("own", work)
+    if re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema) is None:
+        raise UsageError(
+            "--schema: is no name of a schema", hint="write small letters, digits and _"
+        )
+    return _print("own", work, own_schema=schema)
 
 
 def postgres(work: Work) -> Report:
@@ -71,8 +88,8 @@ def layout(work: Work) -> Report:
 _COMMANDS = {"own": own, "postgres": postgres, "redis": redis, "layout": layout}
 
 
-def _print(what: str, work: Work) -> Report:
+def _print(what: str, work: Work, **more: str) -> Report:
     from idemctl.operations.schema import What, schema
     from idemctl.render.schema import report
 
-    return report(schema(What(what)), work.run, work.now())
+    return report(schema(What(what), **more), work.run, work.now())

@@ -67,6 +67,8 @@ class Account:
     """What a Redis server says of its own past; `None` where it does not say."""
 
     uptime: timedelta | None = None
+    run_id: str | None = None
+    """Of the process: another one after each start."""
     flush_calls: int | None = None
     """FLUSHALL and FLUSHDB, in any database, since its start or its last CONFIG RESETSTAT."""
     evicted_keys: int | None = None

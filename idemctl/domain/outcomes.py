@@ -21,6 +21,8 @@ class WhyStopped(StrEnum):
     INTERRUPTED = "interrupted"
     TERMINATED = "terminated"
     LOCK_LOST = "lock-lost"
+    FROZEN = "frozen"
+    """Somebody froze the store meanwhile."""
     FAILED = "failed"
     """By an error, which says more."""
     LOCKED_OUT = "locked-out"
@@ -36,6 +38,7 @@ _STATUSES = {
     WhyStopped.INTERRUPTED: ExitStatus.INTERRUPTED,
     WhyStopped.TERMINATED: ExitStatus.TERMINATED,
     WhyStopped.LOCK_LOST: ExitStatus.PARTIAL,
+    WhyStopped.FROZEN: ExitStatus.REFUSED,
     WhyStopped.LOCKED_OUT: ExitStatus.PARTIAL,
 }
 

@@ -19,6 +19,7 @@ from idemctl.errors import ExitStatus, IdemctlError, worst
 from idemctl.run.fitness import refuse_blindness, refuse_business, refuse_unfit
 from idemctl.run.run import Stopped
 from idemctl.run.shards import ShardedWalk
+from idemctl.run.writing import writing
 from idemctl.stores.answers import WHOLE
 
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from idemctl.domain.collection import Chunk
     from idemctl.domain.records import Pattern
     from idemctl.domain.references import Reference
+    from idemctl.domain.verdicts import Judgement
     from idemctl.run.run import Run
     from idemctl.run.target import Target
     from idemctl.stores.answers import Shard
     from idemctl.stores.ports import Opens, Store
 
 _TROUBLES_TO_GIVE_UP = 20
+_ENDS_WELL = {WhyStopped.DONE, WhyStopped.DEADLINE}
 _ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
 
 
@@ -62,6 +65,8 @@ class Collected:
     """When the oldest promise that is over ended, among what was left behind."""
     left_unknown: bool = False
     """Whether it could not be told how old the rest is."""
+    witness: Judgement | None = None
+    """What the witness says of the store; `None` where there is none, or nothing was changed."""
 
     def status(self, options: Options) -> ExitStatus:
         """Grade one target.
@@ -167,12 +172,16 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
         refuse_blindness(description)
         if not options.apply:
             return _walk(collected, store, retention, options, run)
-        with run.holding(store.lock(run.verb)):
+        with writing(target.store, store, run) as door:
             refuse_unfit(description)
             collected, failure = _walk(collected, store, retention, options, run)
-        if failure is None and _left_something(collected):
-            collected = _look_back(collected, store, retention)
-        return collected, failure
+            if failure is None and _left_something(collected):
+                collected = _look_back(collected, store, retention)
+            if collected.why_stopped is WhyStopped.FROZEN:
+                failure = failure or run.frozen
+            if failure is None and collected.why_stopped in _ENDS_WELL:
+                failure = door.end_well()
+        return replace(collected, witness=door.judgement), failure
 
 
 def _walk(

@@ -26,15 +26,18 @@ from idemctl.run.fitness import refuse_void
 from idemctl.run.pairing import Sweep, SweepTask, opened, transcript_of
 from idemctl.run.run import Stopped
 from idemctl.run.walking import go_through
+from idemctl.run.writing import writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from idemctl.domain.incident import BlindWindow, Evidence
     from idemctl.domain.sweeps import Suspects, Swept
+    from idemctl.domain.verdicts import Judgement
     from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
     from idemctl.run.target import Pair
+    from idemctl.run.writing import Door
     from idemctl.state.suspects import SuspectsFile
     from idemctl.stores.pair import OpenPair
 
@@ -74,6 +77,8 @@ class Reconciled:
     skipped_count: int = 0
     """What was missing and could not be held when its turn came: gone, or in other hands."""
     longest_hold_ms: float = 0.0
+    witness: Judgement | None = None
+    """What the witness says of the pair; `None` where there is none, or nothing was changed."""
     why_stopped: WhyStopped = WhyStopped.DONE
     failure: IdemctlError | None = None
 
@@ -100,6 +105,12 @@ class Reconciled:
         if self.comparison is None:
             return 0
         return self.comparison.counts.total() - self.settled_count - self.skipped_count
+
+    @property
+    def lacks_count(self) -> int:
+        """What Redis owes and has not, after all that was written."""
+        counts = self.comparison.counts if self.comparison is not None else {}
+        return counts.get(Difference.MISSING, 0) - self.settled_count - self.skipped_count
 
     @property
     def is_whole(self) -> bool:
@@ -164,8 +175,9 @@ def reconcile(
         except IdemctlError as error:
             one.failure = error
             one.why_stopped = WhyStopped.FAILED
-            failures.append(error)
-        if one.failure is None or one.applied_count or one.unknown_count:
+        if one.failure is not None:
+            failures.append(one.failure)
+        if one.why_stopped is not WhyStopped.FAILED or one.applied_count or one.unknown_count:
             done.append(one)
         if one.why_stopped in _ENDS_THE_RUN:
             break
@@ -175,15 +187,15 @@ def reconcile(
 def _reconcile(one: Reconciled, options: Options, run: Run, suspects: SuspectsFile) -> None:
     with ExitStack() as stack:
         both = stack.enter_context(opened(one.pair, writable=options.apply))
-        fill = None
+        fill = door = None
         if options.apply:
             refuse_unsafe(one.pair)
-            stack.enter_context(run.holding(both.postgres.lock(run.verb)))
+            door = stack.enter_context(writing(one.pair.store, both.postgres, run))
         try:
             one.evidence = gather(both, one.pair.store, _SAMPLE_FOR, run).evidence
             refuse_void(both.redis, one.evidence, run)
         except Stopped as stopped:
-            one.why_stopped = stopped.why
+            one.why_stopped, one.failure = stopped.why, run.frozen
             return
         if options.apply:
             filler = _Filler(one, both, run)
@@ -195,6 +207,16 @@ def _reconcile(one: Reconciled, options: Options, run: Run, suspects: SuspectsFi
                 one.pair, both, run, suspects, workers=options.workers, on_stable=fill
             )
             one.why_stopped = one.comparison.why_stopped
+        if door is not None:
+            _end(one, door)
+
+
+def _end(one: Reconciled, door: Door) -> None:
+    """Raise the witness, once Redis has all that it owes; or say who froze the store."""
+    one.failure = door.run.frozen
+    if one.is_whole and not one.lacks_count:
+        one.failure = door.end_well(after_filling=True)
+    one.witness = door.judgement
 
 
 def refuse_unsafe(pair: Pair) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from idemctl.documents import shipped_text
 from idemctl.errors import ExitStatus
 
+OWN_SCHEMA = "idemctl"
 _FOLDER = "schemas"
+_OWN_NAME = re.compile(rf"(EXISTS |schema: ){OWN_SCHEMA}([.;}}])")
+"""Where the file names that schema."""
 
 
 class What(StrEnum):
@@ -37,11 +41,19 @@ class Outcome:
     status: ExitStatus = ExitStatus.OK
 
 
-def schema(what: What) -> Outcome:
-    """Read one of the texts, or write it."""
+def schema(what: What, *, own_schema: str = OWN_SCHEMA) -> Outcome:
+    """Read one of the texts, or write it.
+
+    Args:
+        what: which.
+        own_schema: where the tables of idemctl go, as SQL writes it.
+    """
     if what is What.LAYOUT:
         return Outcome(what=what, text=_of_layouts())
-    return Outcome(what=what, text=shipped_text(f"{_FOLDER}/{_FILES[what]}"))
+    text = shipped_text(f"{_FOLDER}/{_FILES[what]}")
+    if what is What.OWN and own_schema != OWN_SCHEMA:
+        text = _OWN_NAME.sub(rf"\1{own_schema}\2", text)
+    return Outcome(what=what, text=text)
 
 
 def _of_layouts() -> str:

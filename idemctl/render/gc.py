@@ -11,6 +11,7 @@ from idemctl.domain.references import OnDelete
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
+from idemctl.render.witness import judgement_fields, witness_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +65,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 "why_stopped": one.why_stopped,
                 "troubles": list(one.collection.troubles),
                 "references": [_reference(reference) for reference in one.references],
+                "witness": judgement_fields(one.witness),
             }
             for one in outcome.targets
         ],
@@ -182,6 +184,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if one.left_unknown:
             yield f"{name}: something is left that could not be looked at in a second"
         yield from total.troubles
+        yield from witness_lines(name, one.witness)
         if one.why_stopped is not WhyStopped.DONE:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
     yield _headline(outcome)

@@ -9,6 +9,7 @@ from idemctl.domain.keys import escape, key_fields
 from idemctl.domain.outcomes import Report, Sheet, WhyStopped
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, when
+from idemctl.render.witness import judgement_fields, witness_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +75,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 "blind_window": _window(one),
                 **counts,
                 "why_stopped": one.why_stopped,
+                "witness": judgement_fields(one.witness),
             }
             for one, counts in zip(outcome.pairs, each, strict=True)
         ],
@@ -212,6 +214,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if one.skipped_count:
             skipped = count(one.skipped_count, "record")
             yield f"{name}: {skipped} changed or were in somebody's hands; run again"
+        yield from witness_lines(name, one.witness)
         if one.why_stopped is not WhyStopped.DONE:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
     yield _headline(outcome)

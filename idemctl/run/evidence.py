@@ -13,8 +13,10 @@ import numpy as np
 
 from idemctl.domain.differences import expected_until
 from idemctl.domain.incident import Evidence, find_border
-from idemctl.domain.instants import MISSING, from_micros
+from idemctl.domain.instants import MISSING, from_micros, to_micros
+from idemctl.domain.records import Status
 from idemctl.domain.spread import spread
+from idemctl.domain.verdicts import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,6 +35,11 @@ _ENOUGH = 20_000
 """Expected records from which those are taken, evenly by age; the others serve to narrow
 down the instant of a loss."""
 _MOST_ROWS = 100_000
+_RECENT = 200
+"""Records that are looked up in the other store where the witness asks for a second sign."""
+_ENOUGH_RECENT = 4_000
+"""Records among which the most recent ones are taken."""
+_LOOKS_FOR = timedelta(seconds=3)
 _AT_ONCE = 500
 _SETTLES_IN = timedelta(seconds=2)
 """What was written more recently may be on its way from one store to the other."""
@@ -60,7 +67,7 @@ def gather(both: OpenPair, store: str, read_for: timedelta, run: Run) -> Gathere
         run: asked between steps whether to go on.
     """
     account = both.redis.account()
-    rows = _read(both, store, read_for, run)
+    rows = _read(both, store, read_for, run, enough=_ENOUGH)
     owed = rows.owed
     asked = _Asked(owed=owed, redis=both.redis, run=run)
     sampled = min(len(owed), _SAMPLED)
@@ -75,6 +82,44 @@ def gather(both: OpenPair, store: str, read_for: timedelta, run: Run) -> Gathere
         at=both.clock.now(),
     )
     return Gathered(evidence=evidence, expected=len(owed), rows_read=rows.count)
+
+
+def recent_in_redis(both: OpenPair, store: str, before: datetime, run: Run) -> Sample:
+    """Ask Redis for the most recent records that were written before an instant.
+
+    What was written later may be there whatever happened then.
+    """
+    owed = _read(both, store, _LOOKS_FOR, run, enough=_ENOUGH_RECENT).owed
+    last = bisect_right(owed.written, before)
+    asked = _Asked(owed=owed, redis=both.redis, run=run)
+    asked.ask(range(max(0, last - _RECENT), last))
+    return Sample(asked=len(asked.there), missing=list(asked.there.values()).count(False))
+
+
+def some_in_postgres(both: OpenPair, run: Run) -> Sample:
+    """Ask Postgres for some of what Redis holds, and will hold for a while yet.
+
+    Work in progress is left out: it may be on its way, or be given up.
+    """
+    asked = missing = 0
+    began = started = time.perf_counter()
+    for batch in both.redis.scan():
+        latest = to_micros(both.clock.now() - _SETTLES_IN)
+        earliest = to_micros(both.clock.now() + _AHEAD)
+        settled = (batch.status != Status.MALFORMED) & (batch.status != Status.IN_PROGRESS)
+        lasting = (batch.key_expires_at > earliest) & (batch.written_at <= latest)
+        rows = np.flatnonzero(settled & lasting)[: _RECENT - asked]
+        wanted = [batch.keys[row] for row in rows], [batch.scopes[row] for row in rows]
+        if len(rows):
+            (found,) = both.postgres.look_up([wanted])
+            asked += len(rows)
+            missing += len(rows) - len(set(found.at.tolist()))
+        now = time.perf_counter()
+        if asked >= _RECENT or now - began > _LOOKS_FOR.total_seconds():
+            break
+        run.checkpoint(timedelta(seconds=now - started), len(batch))
+        started = time.perf_counter()
+    return Sample(asked=asked, missing=missing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +164,7 @@ class _Rows:
         return _Owed(keys=keys, scopes=scopes, written=written)
 
 
-def _read(both: OpenPair, store: str, read_for: timedelta, run: Run) -> _Rows:
+def _read(both: OpenPair, store: str, read_for: timedelta, run: Run, *, enough: int) -> _Rows:
     """Read rows from all over the table, until there is enough to judge by."""
     rows = _Rows()
     began = started = time.perf_counter()
@@ -127,9 +172,9 @@ def _read(both: OpenPair, store: str, read_for: timedelta, run: Run) -> _Rows:
         rows.add(batch, both)
         now = time.perf_counter()
         is_late = now - began > read_for.total_seconds()
-        if is_late or rows.count >= _MOST_ROWS or len(rows.found) >= _ENOUGH:
+        if is_late or rows.count >= _MOST_ROWS or len(rows.found) >= enough:
             break
-        done = max(rows.count / _MOST_ROWS, len(rows.found) / _ENOUGH)
+        done = max(rows.count / _MOST_ROWS, len(rows.found) / enough)
         run.progress.at(f"{store} sample", done, {"rows": rows.count})
         run.checkpoint(timedelta(seconds=now - started), len(batch))
         started = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.checks.check import Facts
@@ -13,7 +12,7 @@ from idemctl.domain.sight import Sight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from idemctl.checks.check import Check
     from idemctl.domain.growth import Measure

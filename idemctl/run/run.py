@@ -10,15 +10,18 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from idemctl.domain.outcomes import WhyStopped
+from idemctl.errors import Frozen
 from idemctl.run.pace import Pace, PaceName
 from idemctl.run.stop import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from idemctl.run.keeper import Keeper
     from idemctl.stores.ports import Lock
 
 _LOCK_CHECK_SECONDS = 0.2
+_FREEZE_CHECK_SECONDS = 1.0
 
 
 class Stopped(Exception):
@@ -27,6 +30,14 @@ class Stopped(Exception):
     def __init__(self, why: WhyStopped) -> None:
         super().__init__(why.value)
         self.why = why
+
+
+class Freezes(Protocol):
+    """Somebody who knows whether a store is frozen."""
+
+    def refuse_frozen(self, *, midway: bool = False) -> None:
+        """Raise `Frozen` where it is."""
+        ...
 
 
 class Progress(Protocol):
@@ -75,6 +86,10 @@ class Run:
     journal: Journal = field(default_factory=Unheard)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     id: str = ""
+    keepers: Mapping[str, Keeper] = field(default_factory=dict)
+    """Of the stores that this run may write to, by name."""
+    frozen: Frozen | None = field(default=None, init=False)
+    """Why the store at hand was frozen meanwhile."""
 
     def __post_init__(self) -> None:
         self.id = self.id or new_run_id(self.started_at)
@@ -82,6 +97,8 @@ class Run:
         self._began = time.monotonic()
         self._lock: Lock | None = None
         self._lock_seen = 0.0
+        self._freezes: Freezes | None = None
+        self._freezes_seen = 0.0
 
     def checkpoint(self, took: timedelta = timedelta(0), units: int = 1) -> None:
         """Rest for as long as the pace asks after a step that took so long.
@@ -91,7 +108,8 @@ class Run:
             units: pages or records in it, by which steps of different size compare.
 
         Raises:
-            Stopped: on a signal, at the deadline, or when the lock was lost.
+            Stopped: on a signal, at the deadline, when the lock was lost or the store frozen.
+            IdemctlError: whether it is frozen can be told by no store any more.
         """
         self._answer()
         rest = self._pace.rest_after(took, units)
@@ -124,6 +142,15 @@ class Run:
             self._lock = None
             lock.release()
 
+    @contextmanager
+    def heeding(self, freezes: Freezes) -> Iterator[None]:
+        """Stop when the store is frozen during the block."""
+        self._freezes, self._freezes_seen, self.frozen = freezes, time.monotonic(), None
+        try:
+            yield
+        finally:
+            self._freezes = None
+
     def _answer(self) -> None:
         if self.stop.why is not None:
             raise Stopped(self.stop.why)
@@ -134,6 +161,18 @@ class Run:
             self._lock_seen = time.monotonic()
             if not self._lock.is_held():
                 raise Stopped(WhyStopped.LOCK_LOST)
+        self._heed()
+
+    def _heed(self) -> None:
+        now = time.monotonic()
+        if self._freezes is None or now - self._freezes_seen <= _FREEZE_CHECK_SECONDS:
+            return
+        self._freezes_seen = now
+        try:
+            self._freezes.refuse_frozen(midway=True)
+        except Frozen as frozen:
+            self.frozen = frozen
+            raise Stopped(WhyStopped.FROZEN) from None
 
     def _left(self) -> float | None:
         if self.max_duration is None:

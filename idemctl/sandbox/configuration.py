@@ -28,4 +28,5 @@ stores:
   outbox:
     postgres: {dsn_env: DATABASE_URL, layout: outbox, table: public.outbox_events}
     ttl: 7d
+state: {schema: idemctl}
 """

@@ -67,6 +67,7 @@ def load_settings(flags: Flags, environ: Mapping[str, str], cwd: Path) -> Settin
         stores=MappingProxyType(stores),
         file=sources[0].file if sources else None,
         state_folder=state_folder,
+        own_schema=_own_schema(sources, origins),
         assumed=tuple(assumed),
         asked=_asked(flags, present, origins),
         origins=MappingProxyType(origins),
@@ -176,6 +177,15 @@ def _state_folder(
     if base == Path(environ.get("XDG_STATE_HOME", "")):
         origins[name] = "environment XDG_STATE_HOME"
     return base / "idemctl"
+
+
+def _own_schema(sources: list[_Source], origins: dict[str, str]) -> str | None:
+    for source in sources:
+        schema = source.configuration.state.own_schema
+        if schema is not None:
+            origins["state.schema"] = str(source.document.place(("state", "schema"), key=True))
+            return schema
+    return None
 
 
 def _asked(flags: Flags, environ: Mapping[str, str], origins: dict[str, str]) -> tuple[str, ...]:

@@ -90,6 +90,12 @@ def _table(given: str) -> str:
     return given
 
 
+def _schema(given: str) -> str:
+    if re.fullmatch(_IDENTIFIER, given) is None or len(_folded(given).encode()) > _IDENTIFIER_BYTES:
+        raise ValueError("is the name of a schema in Postgres, such as idemctl")
+    return _folded(given)
+
+
 def _anchored(given: Path, info: ValidationInfo) -> Path:
     """Make a path absolute: below the file's folder, or below home after `~/`."""
     anchor = info.context or {}
@@ -125,6 +131,7 @@ Day = Annotated[date, BeforeValidator(_day)]
 StoreName = Annotated[str, AfterValidator(_store_name)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Table = Annotated[str, AfterValidator(_table)]
+Schema = Annotated[str, AfterValidator(_schema)]
 Name = Annotated[str, Field(min_length=1)]
 HostPort = Annotated[str, AfterValidator(_host_port)]
 AnchoredPath = Annotated[Path, AfterValidator(_anchored)]
@@ -254,6 +261,8 @@ class StateSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: AnchoredPath | None = None
+    own_schema: Schema | None = Field(default=None, alias="schema")
+    """The schema in Postgres with idemctl's own tables; without it there are none."""
 
 
 class Configuration(BaseModel):

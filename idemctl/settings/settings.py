@@ -34,6 +34,8 @@ class Settings:
     file: Path | None
     """The configuration file, if there is one."""
     state_folder: Path
+    own_schema: str | None = None
+    """Where idemctl's own tables are in Postgres; `None` where it has none."""
     assumed: tuple[str, ...] = ()
     """Sentences that say what was taken for granted because nothing said otherwise."""
     asked: tuple[str, ...] = ()

@@ -6,12 +6,10 @@ import errno
 import fcntl
 import os
 import tempfile
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from idemctl.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
@@ -51,6 +49,51 @@ class StateFolder:
             raise self.unusable(error) from None
         # A last line without its end was cut off by a crash: it says nothing for sure.
         return content.split(b"\n")[:-1]
+
+    def content(self, name: str) -> bytes | None:
+        """Read a whole file; `None` where there is none.
+
+        Raises:
+            ConfigError: it is there, and cannot be read.
+        """
+        try:
+            return (self.root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self.unusable(error) from None
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file whole, over the one that is there.
+
+        Raises:
+            ConfigError: the folder cannot be written.
+        """
+        file = self.root / name
+        try:
+            self._make_folder(file.parent)
+            descriptor, made = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(made).replace(file)
+        except OSError as error:
+            raise self.unusable(error) from None
+
+    def remove(self, name: str) -> bool:
+        """Remove a file; tell whether there was one.
+
+        Raises:
+            ConfigError: the folder cannot be written.
+        """
+        try:
+            (self.root / name).unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self.unusable(error) from None
+        return True
 
     def scratch(self) -> BinaryIO:
         """Open a file that only this process sees, and that is gone when it is closed.

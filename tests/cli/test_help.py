@@ -30,7 +30,7 @@ COMMANDS = (
     *("policy", "policy check"),
     *("layout", "layout detect", "layout list", "layout show", "layout check"),
     *("runbook", "runbook list", "runbook show", "runbook run"),
-    *("store", "store show"),
+    *("store", "store show", "store beat", "store freeze", "store thaw", "store accept"),
     *("schema", "schema own", "schema postgres", "schema redis", "schema layout"),
     *("sandbox", "sandbox up", "sandbox down", "sandbox status", "sandbox env", "sandbox seed"),
     "sandbox inject",

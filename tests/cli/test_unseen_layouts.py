@@ -146,7 +146,10 @@ def parts(read: dict[str, Any]) -> dict[str, int]:
 def test_a_middleware_for_hono(place: Place, redis_url: str, client: redis.Redis) -> None:
     place.lead(REDIS_URL=redis_url)
     now = int(time.time() * 1000)
-    done: dict[str, Any] = {"status": "completed", "response": {"status": 201, "headers": {}, "body": ""}}
+    done: dict[str, Any] = {
+        "status": "completed",
+        "response": {"status": 201, "headers": {}, "body": ""},
+    }
     states = {"order 1": {"status": "processing"}, "order-2": done, "order-3": done,
               "corrupt": {"status": "completed"}}  # fmt: skip
     for key, state in states.items():

@@ -21,7 +21,8 @@ def never(_store: str) -> dict[str, Any] | None:
 def test_each_side_is_told_with_its_last_good_gc() -> None:
     (first, table), (second, _) = target(), target("webhooks")
     entry = {"run_id": "r", "finished_at": "t"}
-    outcome = show([first, second], lambda store: entry if store == "payments" else None, a_run())
+    last_gc = {"payments": entry}
+    outcome = show([first, second], {}, last_gc.get, a_run())
     assert outcome.status is ExitStatus.OK
     assert [(side.target.store, side.last_gc) for side in outcome.sides] == [
         ("payments", entry),
@@ -36,14 +37,17 @@ def test_each_side_is_told_with_its_last_good_gc() -> None:
 
 
 def test_nothing_configured_is_nothing_shown() -> None:
-    assert show([], never, a_run()).sides == ()
+    assert show([], {}, never, a_run()).sides == ()
 
 
-def test_a_store_that_fails_is_closed_and_the_failure_raised() -> None:
+def test_a_store_that_fails_is_closed_and_the_others_are_told() -> None:
     aim, table = target(describe_fails=Unreachable("away"))
-    with pytest.raises(Unreachable):
-        show([aim], never, a_run())
+    other, _ = target("webhooks")
+    outcome = show([aim, other], {}, never, a_run())
     assert table.closed == 1
+    assert [side.target.store for side in outcome.sides] == ["webhooks"]
+    assert [one.message for one in outcome.failures] == ["away"]
+    assert outcome.status is ExitStatus.UNREACHABLE
 
 
 def test_a_stop_is_heard_between_stores() -> None:
@@ -51,5 +55,5 @@ def test_a_stop_is_heard_between_stores() -> None:
     run.stop.ask(WhyStopped.TERMINATED)
     (first, _), (second, untouched) = target(), target("webhooks")
     with pytest.raises(Stopped):
-        show([first, second], never, run)
+        show([first, second], {}, never, run)
     assert untouched.closed == 0

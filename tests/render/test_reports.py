@@ -104,6 +104,7 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
         "why_stopped": "done",
         "troubles": [],
         "references": [],
+        "witness": None,
     }
     assert document["items"][0] == {
         "code": "expired",
@@ -232,7 +233,7 @@ def test_doctor_is_this_table() -> None:
 def test_store_show_is_this_table() -> None:
     entry = {"finished_at": "2026-11-28T12:00:00.000Z", "run_id": "r"}
     aims = [target()[0], target("webhooks")[0]]
-    outcome = store_show(aims, {"payments": entry}.get, a_run())
+    outcome = store_show(aims, {}, {"payments": entry}.get, a_run())
     report = store_report.report(outcome, a_run(), NOW)
     assert table(report) == expected("store-show")
     assert report.headline == "2 sides of stores answer"
@@ -253,7 +254,7 @@ def test_store_show_is_this_table() -> None:
 
 def test_a_replica_and_a_size_that_nobody_counted_are_told() -> None:
     aim, _ = target(description={"is_replica": True, "row_estimate": None})
-    report = store_report.report(store_show([aim], lambda _: None, a_run()), a_run(), NOW)
+    report = store_report.report(store_show([aim], {}, lambda _: None, a_run()), a_run(), NOW)
     assert report.sheets[0].rows[0][3:5] == ("memory 1 (replica)", "not counted")
 
 

@@ -485,3 +485,74 @@ SELECT {fields} FROM ONLY {leaf} AS leaf
  WHERE {range} AND EXISTS (
      SELECT FROM {child} AS child WHERE child.{join} = leaf.{join} AND {done}
       GROUP BY child.{step} HAVING count(*) > 1)
+
+-- own_server --
+-- What tells one cluster, and one history of it, from another.
+SELECT s.system_identifier::text, c.timeline_id
+  FROM pg_control_system() s, pg_control_checkpoint() c
+
+-- own_clock --
+SELECT clock_timestamp(), pg_postmaster_start_time()
+
+-- witness --
+SELECT nonce, epoch, hb, hb_at, system_identifier, timeline_id, redis_run_ids, redis_flushes, fence
+  FROM {witness} WHERE store = {store}
+
+-- write_first_witness --
+INSERT INTO {witness} (store, nonce, epoch, hb, hb_at, system_identifier, timeline_id,
+                       redis_run_ids, redis_flushes, fence)
+VALUES ({store}, {nonce}, {epoch}, {hb}, {hb_at}, {system_identifier}, {timeline_id},
+        {redis_run_ids}, {redis_flushes}, {fence})
+    ON CONFLICT DO NOTHING
+
+-- write_witness --
+UPDATE {witness}
+   SET nonce = {nonce}, epoch = {epoch}, hb = {hb}, hb_at = {hb_at},
+       system_identifier = {system_identifier}, timeline_id = {timeline_id},
+       redis_run_ids = {redis_run_ids}, redis_flushes = {redis_flushes}, fence = {fence}
+ WHERE store = {store} AND hb = {seen_hb} AND nonce = {seen_nonce}
+
+-- freeze --
+SELECT frozen_by, reason, run_id, frozen_at, frozen_until
+  FROM {freeze} WHERE store = {store} AND frozen_until > clock_timestamp()
+
+-- write_freeze --
+INSERT INTO {freeze} (store, frozen_by, reason, run_id, frozen_at, frozen_until)
+VALUES ({store}, {by}, {reason}, {run_id}, {frozen_at}, {until})
+    ON CONFLICT (store) DO UPDATE
+   SET frozen_by = excluded.frozen_by, reason = excluded.reason, run_id = excluded.run_id,
+       frozen_at = excluded.frozen_at, frozen_until = excluded.frozen_until
+
+-- thaw --
+DELETE FROM {freeze} WHERE store = {store}
+
+-- fence_sequence --
+-- Where a column takes its numbers from, and the last that was given out.
+SELECT s.seq::oid, quote_ident(q.schemaname) || '.' || quote_ident(q.sequencename), q.last_value,
+       has_sequence_privilege(s.seq, 'UPDATE')
+  FROM (SELECT coalesce(
+            pg_get_serial_sequence(%(table)s, %(column)s)::regclass,
+            (SELECT d.refobjid::regclass
+               FROM pg_attribute a JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+               JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+               JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
+              WHERE a.attrelid = to_regclass(%(table)s) AND a.attname = %(column)s
+                AND c.relkind = 'S' LIMIT 1)) AS seq) s
+  JOIN pg_sequences q
+    ON to_regclass(quote_ident(q.schemaname) || '.' || quote_ident(q.sequencename)) = s.seq
+
+-- epoch_table --
+SELECT to_regclass('public.idemctl_epoch') IS NOT NULL
+
+-- epoch --
+SELECT epoch FROM public.idemctl_epoch
+
+-- raise_epoch --
+UPDATE public.idemctl_epoch SET epoch = %(epoch)s WHERE epoch < %(epoch)s
+
+-- move_fence --
+-- Far enough that no number which is given out meanwhile is given out twice.
+SELECT setval(%(sequence)s::oid::regclass, %(fence)s) FROM pg_sequences q
+ WHERE to_regclass(quote_ident(q.schemaname) || '.' || quote_ident(q.sequencename))
+       = %(sequence)s::oid::regclass
+   AND coalesce(q.last_value, 0) < %(past)s

@@ -37,6 +37,7 @@ def _account(lane: Lane) -> Account:
     uptime = _number(said, "uptime_in_seconds")
     return Account(
         uptime=None if uptime is None else timedelta(seconds=uptime),
+        run_id=said.get("run_id"),
         flush_calls=_flush_calls(said),
         evicted_keys=_number(said, "evicted_keys"),
         loaded_keys=_number(said, "rdb_last_load_keys_loaded"),

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _KEYLESS = frozenset(
     {b"ACL", b"CLIENT", b"CLUSTER", b"CONFIG", b"DBSIZE", b"HELLO", b"INFO", b"SCAN", b"TIME"}
 )
+_KEY_AT = {b"EVAL": 3, b"MEMORY": 2}
+"""Where the key stands in commands of which it is not the first word but one."""
 _ATTEMPTS = 5
 _REST_SECONDS = 0.05
 """A key in the middle of its move is asked for again after so long."""
@@ -143,7 +145,7 @@ class ClusterLane(Lane):
         if command[0] in _KEYLESS:
             server = packet.server if isinstance(packet, Burst) else 0
             return [(self._primaries[server], None)]
-        name = command[2 if command[0] == b"MEMORY" else 1]
+        name = command[_KEY_AT.get(command[0] or b"", 1)]
         if name is not KEY:
             return [(self._serving(name), None)]
         by_lane: dict[Lane, list[int]] = {}

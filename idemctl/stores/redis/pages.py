@@ -6,6 +6,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from idemctl.domain.own_keys import OWN
 from idemctl.errors import Refused, Unreachable, Unsupported
 from idemctl.layouts.containers import Container
 from idemctl.stores.redis.bursts import Burst
@@ -54,6 +55,7 @@ class KeyPages:
         self._open = deque((server, _BEGIN) for server in range(len(lane.servers)))
         """Who has more names, and the cursor there; first who is asked next."""
         self._division = lane.division()
+        self._holds_ours = OWN.startswith(prefix)
 
     def count(self) -> int:
         """See `Pages.count`; a server counts the keys of a database."""
@@ -74,6 +76,8 @@ class KeyPages:
         """
         server, _ = self._open.popleft()
         own, names = self._lane.checked(reply)
+        if self._holds_ours:
+            names = [name for name in names if not name.startswith(OWN)]
         if own != _BEGIN:
             self._open.append((server, own))
         if self._open:

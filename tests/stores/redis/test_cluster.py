@@ -12,13 +12,16 @@ import pytest
 import redis
 from redis.crc import key_slot
 
+from idemctl.domain.freezes import Freeze
 from idemctl.domain.instants import to_micros
 from idemctl.domain.records import Status
 from idemctl.domain.secrets import Secret
+from idemctl.domain.witness import Witness
 from idemctl.errors import Unreachable
 from idemctl.sandbox.binaries import find_redis
 from idemctl.stores.answers import Shard
 from idemctl.stores.redis.explore import RedisDatabase
+from idemctl.stores.redis.keeping import RedisKeeping
 from tests.stores.redis.layouts import SET
 from tests.stores.redis.servers import find_ports, own_folder, say, serving, until
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from idemctl.stores.redis.keyspace import RedisKeyspace
 
 _SLOTS = 16_384
+AN_HOUR = timedelta(hours=1)
 _THIRDS = ((0, 5_460), (5_461, 10_922), (10_923, 16_383))
 HASHES = """\
   codec: hash
@@ -180,7 +184,7 @@ def test_twins_are_filled_where_they_belong(
 ) -> None:
     keys = [b"%d" % number for number in range(500)]
     now = to_micros(datetime.now(UTC))
-    until = np.full(500, now + timedelta(hours=1) // timedelta(microseconds=1), np.int64)
+    until = np.full(500, now + AN_HOUR // timedelta(microseconds=1), np.int64)
     space = keyspace("bare", prefix="idem:", url=cluster.urls[2], writable=True)
     written = space.fill((keys, [b""] * 500), [b"1"] * 500, until, now=now)
     assert (written.flags.sum(), written.failure) == (500, None)
@@ -256,6 +260,26 @@ def test_a_primary_that_died_is_never_a_part_without_keys(
         say(moving.clients[1], "SHUTDOWN", "NOSAVE")
     with pytest.raises(Unreachable):
         list(keyspace(url=moving.urls[0]).scan())
+
+
+def test_the_witness_and_the_freeze_of_a_store_are_kept_where_they_belong(
+    cluster: Cluster,
+) -> None:
+    now = datetime.now(UTC)
+    for name in (f"store-{number}" for number in range(12)):
+        freeze = Freeze(
+            store=name, by="b", reason="r", run_id="1", frozen_at=now, until=now + AN_HOUR
+        )
+        witness = Witness(nonce="n", epoch=1, beats=1, beat_at=now)
+        with contextlib.closing(
+            RedisKeeping(url=Secret(cluster.urls[0]), store=name, application="test", writable=True)
+        ) as keeping:
+            keeping.write_freeze(freeze)
+            assert keeping.freeze() == freeze
+            assert keeping.write_witness(witness, instead_of=None)
+            assert keeping.witness() == witness
+            assert keeping.thaw()
+    assert sum(client.dbsize() for client in cluster.clients) == 12
 
 
 def test_what_servers_say_of_their_past_adds_up(
