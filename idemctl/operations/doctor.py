@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.differences import SKEW
+from idemctl.domain.purposes import Purpose
 from idemctl.domain.records import Status
 from idemctl.errors import ExitStatus, IdemctlError, worst
 from idemctl.run.fitness import remedy
@@ -73,6 +74,7 @@ def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcom
                 continue
             took = timedelta(seconds=time.perf_counter() - started)
             lines += _described(target, description, took)
+            lines += _rights(target, store)
             lines += _read(target, store)
             if target.engine not in clocks.setdefault(target.store, {}):
                 clocks[target.store][target.engine] = (description.place, store)
@@ -108,11 +110,17 @@ def _described(target: Target, description: Description, took: timedelta) -> Ite
         )
     for reference in description.references:
         yield from _hanging(name, place, reference)
-    for right in description.rights:
+
+
+def _rights(target: Target, store: Store) -> Iterator[Line]:
+    for right in store.rights():
+        if right.needed_for == (Purpose.SIGHT,):
+            continue
+        purposes = ", ".join(right.needed_for)
         yield Line(
-            store=name,
+            store=target.store,
             about="rights",
-            says=f"{right.name} for {right.needed_for}" + ("" if right.granted else ": missing"),
+            says=f"{right.name} for {purposes}" + ("" if right.granted else ": missing"),
             status=ExitStatus.OK if right.granted else ExitStatus.DENIED,
             fix=None if right.granted else right.grant,
         )

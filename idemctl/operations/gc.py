@@ -173,7 +173,7 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
         if not options.apply:
             return _walk(collected, store, retention, options, run)
         with writing(target.store, store, run) as door:
-            refuse_unfit(description)
+            refuse_unfit(description, store.rights())
             collected, failure = _walk(collected, store, retention, options, run)
             if failure is None and _left_something(collected):
                 collected = _look_back(collected, store, retention)

@@ -6,15 +6,18 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.purposes import Purpose
 from idemctl.domain.records import Status
 from idemctl.errors import Denied, Refused, Unreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from idemctl.domain.incident import Evidence
     from idemctl.domain.references import Reference
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Description
+    from idemctl.stores.answers import Description, Right
     from idemctl.stores.ports import Store
 
 
@@ -113,7 +116,7 @@ def remedy(reference: Reference) -> str:
     )
 
 
-def refuse_unfit(description: Description) -> None:
+def refuse_unfit(description: Description, rights: Iterable[Right]) -> None:
     """Refuse to delete where that cannot work, or would do more than it says.
 
     Raises:
@@ -136,7 +139,7 @@ def refuse_unfit(description: Description) -> None:
             + ", ".join(map(str, unasked)),
             hint="; ".join(dict.fromkeys(map(remedy, unasked))),
         )
-    lacking = [right for right in description.rights if not right.granted]
+    lacking = [one for one in rights if not one.granted and Purpose.GC in one.needed_for]
     if lacking:
         raise Denied(
             f"{description.place}: {description.user} lacks "

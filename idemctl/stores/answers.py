@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.purposes import Purpose
     from idemctl.domain.references import Reference
     from idemctl.errors import IdemctlError
 
@@ -40,9 +41,12 @@ class Right:
 
     name: str
     granted: bool
-    needed_for: str
+    needed_for: tuple[Purpose, ...]
+    rule: str
+    """What a role that has it is given: `GRANT DELETE ON public.t`, `+getrange ~idem:*`."""
     grant: str
-    """The statement that an administrator types to give it."""
+    """The statement that an administrator types to give this user what is missing; empty where
+    no administrator can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,6 @@ class Description:
     """Why some records may be invisible to this user, when they may."""
     references: tuple[Reference, ...] = ()
     """Foreign keys by which other rows hang on those that gc deletes."""
-    rights: tuple[Right, ...] = ()
 
 
 Wanted = tuple["Sequence[bytes]", "Sequence[bytes]"]

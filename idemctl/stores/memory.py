@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Retention
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Choose, Shard, Wanted
+    from idemctl.stores.answers import Choose, Right, Shard, Wanted
 
 Row = dict[str, Any]
 
@@ -95,6 +95,10 @@ class MemoryStore:
             is_replica=False,
             row_estimate=len(self.rows),
         )
+
+    def rights(self) -> Sequence[Right]:
+        """See `Describes.rights`; nobody may be kept from its own memory."""
+        return ()
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`."""

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Choose, Description, Found, Held, Shard, Wanted, Written
+    from idemctl.stores.answers import (
+        Choose,
+        Description,
+        Found,
+        Held,
+        Right,
+        Shard,
+        Wanted,
+        Written,
+    )
 
 
 class Describes(Protocol):
@@ -40,7 +49,14 @@ class Describes(Protocol):
         ...
 
     def describe(self) -> Description:
-        """Look at version, role and rights."""
+        """Look at version and role."""
+        ...
+
+    def rights(self) -> Sequence[Right]:
+        """List what this user needs here, whatever for, and whether it is granted.
+
+        Nothing is changed to find out.
+        """
         ...
 
 

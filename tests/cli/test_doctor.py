@@ -29,6 +29,15 @@ SIDES = [
 ]
 
 
+COLUMNS = {
+    "processed_events": "expires_at",
+    "seen_events": "created_at",
+    "workflow_runs": "finished_at",
+    "outbox_events": "dispatched_at",
+}
+"""What each layout's rows expire by."""
+
+
 @pytest.fixture
 def whole(place: Place, dsn: str, redis_url: str) -> Place:
     """A place that leads to a sandbox with all six patterns."""
@@ -132,8 +141,8 @@ def test_the_grants_that_doctor_names_are_enough(
         [
             *(
                 f"GRANT {right} ON public.{table} TO {reader};"
-                for right in ("UPDATE", "DELETE")
-                for table in ("processed_events", "seen_events", "workflow_runs", "outbox_events")
+                for table, column in COLUMNS.items()
+                for right in (f"UPDATE ({column})", "DELETE")
             ),
             f"GRANT DELETE ON public.workflow_steps TO {reader};",
         ]

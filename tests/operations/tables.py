@@ -13,12 +13,13 @@ from idemctl.layouts.model import Layout
 from idemctl.run.pace import PaceName
 from idemctl.run.run import Run
 from idemctl.run.target import Target
-from idemctl.stores.answers import WHOLE
+from idemctl.stores.answers import WHOLE, Right
 from idemctl.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
+    from idemctl.domain.purposes import Purpose
     from idemctl.domain.retention import Retention
     from idemctl.errors import IdemctlError
     from idemctl.layouts.model import PostgresLayout
@@ -80,6 +81,9 @@ class Table(MemoryStore):
             raise self.plan.describe_fails
         return replace(super().describe(), **self.plan.description)
 
+    def rights(self) -> Sequence[Right]:
+        return self.plan.rights
+
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         yield from self._planned(super().survey(retention, shard))
 
@@ -114,6 +118,7 @@ class Plan:
 
     batch_size: int = 1
     description: Mapping[str, Any] = field(default_factory=dict)
+    rights: tuple[Right, ...] = ()
     describe_fails: IdemctlError | None = None
     troubles: int = 0
     fails_after: int = 0
@@ -138,6 +143,10 @@ def target(
 ) -> tuple[Target, Table]:
     table = Table(some_rows() if rows is None else rows, Plan(**plan))
     return Target(store=store, opens=Opener(table)), table
+
+
+def right(name: str, grant: str, *purposes: Purpose, granted: bool = False) -> Right:
+    return Right(name=name, granted=granted, needed_for=purposes, rule=grant[:-1], grant=grant)
 
 
 def a_run(**more: Any) -> Run:

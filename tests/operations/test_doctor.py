@@ -8,15 +8,15 @@ from datetime import timedelta
 import pytest
 
 from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.purposes import Purpose
 from idemctl.domain.references import OnDelete, Reference
 from idemctl.errors import Denied, ExitStatus, Unreachable
 from idemctl.operations.doctor import Line, doctor
 from idemctl.run.run import Stopped
-from idemctl.stores.answers import Right
-from tests.operations.tables import a_run, target
+from tests.operations.tables import a_run, right, target
 
-DELETE = Right(name="DELETE on t", granted=False, needed_for="gc --apply", grant="GRANT it;")
-SELECT = Right(name="SELECT on t", granted=True, needed_for="every command", grant="GRANT s;")
+DELETE = right("DELETE on t", "GRANT it;", Purpose.GC)
+SELECT = right("SELECT on t", "GRANT s;", Purpose.READING, granted=True)
 
 READ = ("layout", "records looked at: 1, of which fit no status: 0", "ok", None)
 
@@ -26,14 +26,14 @@ def brief(lines: tuple[Line, ...]) -> list[tuple[str, str, str, str | None]]:
 
 
 def test_what_is_known_comes_first_and_nothing_is_wrong() -> None:
-    aim, table = target(description={"rights": (SELECT,)})
+    aim, table = target(rights=(SELECT,))
     known = Line(store="", about="configuration", says="idemctl.yaml")
     outcome = doctor([aim], [known], a_run())
     assert outcome.status is ExitStatus.OK
     assert brief(outcome.lines) == [
         ("configuration", "idemctl.yaml", "ok", None),
         ("connection", "memory: memory 1, primary, as you", "ok", None),
-        ("rights", "SELECT on t for every command", "ok", None),
+        ("rights", "SELECT on t for reading", "ok", None),
         READ,
     ]
     assert outcome.lines[1].took > timedelta(0)
@@ -47,8 +47,8 @@ def test_each_thing_that_is_wrong_comes_with_its_fix() -> None:
             "is_replica": True,
             "supported": False,
             "hides_rows": "some policy",
-            "rights": (SELECT, DELETE),
-        }
+        },
+        rights=(SELECT, DELETE),
     )
     outcome = doctor([aim], [], a_run())
     assert brief(outcome.lines) == [
@@ -65,7 +65,7 @@ def test_each_thing_that_is_wrong_comes_with_its_fix() -> None:
             "unreachable",
             "use a role that sees every row, or ask for BYPASSRLS",
         ),
-        ("rights", "SELECT on t for every command", "ok", None),
+        ("rights", "SELECT on t for reading", "ok", None),
         ("rights", "DELETE on t for gc --apply: missing", "denied", "GRANT it;"),
         READ,
     ]

@@ -10,6 +10,7 @@ import pytest
 
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.policies import EndpointPolicy, Policies, Previously
+from idemctl.domain.purposes import EVERY_VERB, Purpose
 from idemctl.domain.references import OnDelete, Reference
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.errors import (
@@ -22,8 +23,7 @@ from idemctl.errors import (
 )
 from idemctl.operations.gc import Options, gc
 from idemctl.run.fitness import remedy
-from idemctl.stores.answers import Right
-from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, row, some_rows, target
+from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, right, row, some_rows, target
 
 if TYPE_CHECKING:
     from idemctl.errors import IdemctlError
@@ -102,9 +102,12 @@ def test_a_look_needs_no_lock() -> None:
         (
             {
                 "rights": (
-                    Right(name="SELECT on t", granted=True, needed_for="all", grant="GRANT a;"),
-                    Right(name="DELETE on t", granted=False, needed_for="gc", grant="GRANT b;"),
-                    Right(name="DELETE on c", granted=False, needed_for="gc", grant="GRANT c;"),
+                    right("SELECT on t", "GRANT a;", *EVERY_VERB, granted=True),
+                    right("DELETE on t", "GRANT b;", Purpose.GC),
+                    right("DELETE on c", "GRANT c;", Purpose.GC),
+                    # What only others lack is no reason.
+                    right("SET", "ACL SETUSER d +set", Purpose.RECONCILE),
+                    right("pg_read_all_stats", "GRANT e;", Purpose.SIGHT),
                 )
             },
             Denied,
@@ -115,7 +118,9 @@ def test_a_look_needs_no_lock() -> None:
 def test_a_table_unfit_for_collecting_can_still_be_looked_at(
     description: dict[str, object], error: type[IdemctlError], says: str
 ) -> None:
-    aim, table = target(description=description)
+    rights = description.get("rights", ())
+    told = {name: one for name, one in description.items() if name != "rights"}
+    aim, table = target(description=told, rights=rights)
     assert gc([aim], LOOK, a_run()).status is ExitStatus.OK
     with pytest.raises(error) as caught:
         gc([aim], APPLY, a_run())

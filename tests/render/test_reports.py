@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.purposes import Purpose
 from idemctl.errors import ExitStatus, Unreachable
 from idemctl.operations.doctor import doctor
 from idemctl.operations.gc import Options, gc
@@ -21,8 +22,7 @@ from idemctl.render import store_show as store_report
 from idemctl.render.envelope import envelope
 from idemctl.render.figures import count, span, when
 from idemctl.render.formats import Format, show
-from idemctl.stores.answers import Right
-from tests.operations.tables import DAY, HOUR, NOW, a_run, row, some_rows, target
+from tests.operations.tables import DAY, HOUR, NOW, a_run, right, row, some_rows, target
 
 if TYPE_CHECKING:
     from idemctl.domain.outcomes import Report
@@ -210,9 +210,9 @@ def test_every_reason_to_keep_a_record_is_said() -> None:
 def test_doctor_is_this_table() -> None:
     from idemctl.operations.doctor import Line
 
-    right = Right(name="DELETE on t", granted=False, needed_for="gc", grant="GRANT it;")
+    delete = right("DELETE on t", "GRANT it;", Purpose.GC)
     known = Line(store="", about="configuration", says="none")
-    outcome = doctor([target(description={"rights": (right,)})[0]], [known], a_run())
+    outcome = doctor([target(rights=(delete,))[0]], [known], a_run())
     lines = tuple(replace(line, took=timedelta(0)) for line in outcome.lines)
     report = doctor_report.report(replace(outcome, lines=lines), a_run(), NOW)
     assert table(report) == expected("doctor")
@@ -221,7 +221,7 @@ def test_doctor_is_this_table() -> None:
         "code": "rights",
         "store": "payments",
         "status": "denied",
-        "says": "DELETE on t for gc: missing",
+        "says": "DELETE on t for gc --apply: missing",
         "fix": "GRANT it;",
         "took_ms": 0.0,
     }

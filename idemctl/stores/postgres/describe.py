@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.stores.answers import Description, Right
+from idemctl.stores.answers import Description
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import find_child
 from idemctl.stores.postgres.queries import query
@@ -38,39 +38,21 @@ def describe(
     leaves: list[Leaf],
     layout: PostgresLayout,
 ) -> Description:
-    """Look at version, role and rights."""
+    """Look at version and role."""
     with transaction(connection, place=place) as cursor:
         row = cursor.execute(query("server")).fetchone()
     assert row is not None, "a server always has a version"
-    number, version, is_replica, user, grantee, _pid = row
-    tables = [(name, table.oid, True)]
+    number, version, is_replica, user, _pid = row
+    tables = [(name, table.oid)]
     child_oid = find_child(connection, layout, place)
     if layout.child is not None and child_oid is not None:
-        tables.append((layout.child.table, child_oid, False))
-    rights: list[Right] = []
+        tables.append((layout.child.table, child_oid))
     hidden = []
-    for where, oid, is_parent in tables:
+    for where, oid in tables:
         with transaction(connection, place=place) as cursor:
-            granted = cursor.execute(query("rights"), {"oid": oid}).fetchone()
-        assert granted is not None, "an aggregate returns one row"
-        *lacking, row_security = granted
-        needed = (
-            ("SELECT", "every command"),
-            ("UPDATE", "gc and reconcile --apply"),
-            ("DELETE", "gc --apply"),
-        )
-        rights += [
-            Right(
-                name=f"{privilege} on {where}",
-                granted=not lacks,
-                needed_for=purpose,
-                grant=f"GRANT {privilege} ON {', '.join(lacks or [where])} TO {grantee};",
-            )
-            for (privilege, purpose), lacks in zip(needed, lacking, strict=True)
-            # Rows of a child are deleted without being locked first.
-            if is_parent or privilege != "UPDATE"
-        ]
-        if row_security:
+            hides = cursor.execute(query("hides_rows"), {"oid": oid}).fetchone()
+        assert hides is not None, "an aggregate returns one row"
+        if hides[0]:
             hidden.append(f"row-level security on {where} is active for {user}")
     estimates = [leaf.row_estimate for leaf in leaves]
     return Description(
@@ -84,5 +66,4 @@ def describe(
         row_estimate=None if min(estimates, default=-1) < 0 else sum(estimates),
         hides_rows="; ".join(hidden) or None,
         references=find_references(connection, table, child_oid, layout, place),
-        rights=tuple(rights),
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from psycopg import sql
 
-from idemctl.errors import ConfigError
+from idemctl.errors import ConfigError, Denied
 from idemctl.layouts.instants import suits
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.queries import query
@@ -137,10 +137,18 @@ def find_table(connection: Connection, table: str, place: str) -> Table:
     """Look up a table by its name.
 
     Raises:
-        ConfigError: there is no such table, or it is out of this user's sight.
+        ConfigError: there is no such table.
+        Denied: this user may not use the schema that it would be in.
     """
-    with transaction(connection, place=place) as cursor:
-        row = cursor.execute(query("find_table"), {"table": table}).fetchone()
+    try:
+        with transaction(connection, place=place) as cursor:
+            row = cursor.execute(query("find_table"), {"table": table}).fetchone()
+    except Denied as error:
+        with transaction(connection, place=place) as cursor:
+            closed = cursor.execute(query("closed_schema"), {"table": table}).fetchone()
+        # There is no other reason; but it may have been opened since.
+        hint = error.hint if closed is None else "GRANT USAGE ON SCHEMA {} TO {};".format(*closed)
+        raise Denied(error.message, hint=hint) from None
     if row is None:
         raise ConfigError(
             f"{place}: there is no table {table} in this database",
@@ -155,7 +163,8 @@ def find_child(connection: Connection, layout: PostgresLayout, place: str) -> in
     """Look up the child table of a layout, whose schema is known; none has no oid.
 
     Raises:
-        ConfigError: there is no such table, or it is out of this user's sight.
+        ConfigError: there is no such table.
+        Denied: this user may not use the schema that it would be in.
     """
     if layout.child is None:
         return None

@@ -7,7 +7,7 @@ SELECT clock_timestamp()
 
 -- server --
 SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-       pg_is_in_recovery(), current_user::text, quote_ident(current_user), pg_backend_pid()
+       pg_is_in_recovery(), current_user::text, pg_backend_pid()
 
 -- find_table --
 SELECT c.oid, n.nspname, c.relname
@@ -220,25 +220,52 @@ SELECT key, scope, count(*) OVER (), (sum(rows) OVER ())::int8
          GROUP BY 1, 2, 3 HAVING count(*) > 1) AS repeated
  ORDER BY rows DESC, key, scope LIMIT {most}
 
--- rights --
--- Which physical tables under a name lack which right, and whether rows of any are hidden:
--- who works leaf by leaf is judged leaf by leaf, whatever holds for the parent.
+-- hides_rows --
+-- Whether rows of any physical table under a name are hidden from this user.
 WITH RECURSIVE family AS (
     SELECT %(oid)s::oid AS oid
     UNION
     SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
-), leaf AS (
-    SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name
-      FROM family f
-      JOIN pg_class c ON c.oid = f.oid
-      JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relkind <> 'p'
 )
-SELECT array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')),
-       array_agg(name) FILTER (WHERE NOT has_any_column_privilege(oid, 'UPDATE')),
-       array_agg(name) FILTER (WHERE NOT has_table_privilege(oid, 'DELETE')),
-       bool_or(row_security_active(oid))
-  FROM leaf
+SELECT bool_or(row_security_active(c.oid))
+  FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind <> 'p'
+
+-- user --
+-- Who asks, where, and whether it is told what other sessions do; and how a column is written.
+SELECT quote_ident(current_user), quote_ident(current_database()),
+       pg_has_role('pg_read_all_stats', 'USAGE'), quote_ident(%(column)s)
+
+-- schemas --
+-- The schemas of all tables under some names, and whether this user may use them.
+WITH RECURSIVE family AS (
+    SELECT unnest(%(oids)s::oid[]) AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT DISTINCT quote_ident(n.nspname), has_schema_privilege(n.oid, 'USAGE')
+  FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+ ORDER BY 1
+
+-- rights --
+-- The tables under a name, itself first, and what this user may do there: who works leaf by
+-- leaf is judged leaf by leaf, whatever holds for the parent.
+WITH RECURSIVE family AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.oid = %(oid)s::oid,
+       c.relkind <> 'p', has_table_privilege(c.oid, 'SELECT'),
+       has_any_column_privilege(c.oid, 'UPDATE'), has_table_privilege(c.oid, 'DELETE')
+  FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+ ORDER BY c.oid <> %(oid)s::oid, 1
+
+-- closed_schema --
+-- The schema that a name begins with, where it is there and this user may not use it.
+SELECT quote_ident(n.nspname), quote_ident(current_user)
+  FROM pg_namespace n
+ WHERE n.nspname = (parse_ident(%(table)s))[1]
+   AND NOT has_schema_privilege(n.oid, 'USAGE')
 
 -- references --
 -- The foreign keys that lead to rows which a deletion here deletes: those of the tables named,

@@ -12,10 +12,16 @@ from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
 from idemctl.stores.postgres.describe import describe, read_clock
 from idemctl.stores.postgres.hold import Holder
-from idemctl.stores.postgres.leaves import find_leaves, find_table, refuse_doubtful_instants
+from idemctl.stores.postgres.leaves import (
+    find_child,
+    find_leaves,
+    find_table,
+    refuse_doubtful_instants,
+)
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
 from idemctl.stores.postgres.references import find_pins
+from idemctl.stores.postgres.rights import list_rights
 from idemctl.stores.postgres.sample import sample
 from idemctl.stores.postgres.scan import Scanner
 from idemctl.stores.postgres.steps import StepInspector
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Choose, Description, Found, Held, Shard, Wanted
+    from idemctl.stores.answers import Choose, Description, Found, Held, Right, Shard, Wanted
     from idemctl.stores.ports import Lock
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf, Table
@@ -89,6 +95,15 @@ class PostgresTable:
             leaves=self._leaves,
             layout=self._placed_layout,
         )
+
+    def rights(self) -> Sequence[Right]:
+        """See `Describes.rights`."""
+        layout = self._placed_layout
+        child = find_child(self._connection, layout, self._place)
+        rights = list_rights(
+            self._connection, oid=self._oid, child_oid=child, layout=layout, place=self._place
+        )
+        return list(rights)
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`."""

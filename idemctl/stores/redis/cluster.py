@@ -142,10 +142,11 @@ class ClusterLane(Lane):
     def _destinations(self, packet: Packet) -> Iterable[tuple[Lane, Sequence[int] | None]]:
         """Tell who is sent which keys of a packet; `None` for all of it."""
         command = packet.commands[0]
-        if command[0] in _KEYLESS:
+        at = _KEY_AT.get(command[0] or b"", 1)
+        if command[0] in _KEYLESS or at >= len(command):
             server = packet.server if isinstance(packet, Burst) else 0
             return [(self._primaries[server], None)]
-        name = command[_KEY_AT.get(command[0] or b"", 1)]
+        name = command[at]
         if name is not KEY:
             return [(self._serving(name), None)]
         by_lane: dict[Lane, list[int]] = {}

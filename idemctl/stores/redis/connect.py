@@ -133,6 +133,11 @@ def server_of(url: Secret) -> str:
     return f"{where}/{options.get('db', 0)}"
 
 
+def database_of(url: Secret) -> int:
+    """Give the number of the database that a URL leads to; there is a connection by it."""
+    return int(_parsed(url.reveal())[1].get("db") or 0)
+
+
 def _showing_its_socket(kind: type) -> type:
     """Extend a connection class where redis-py lets others extend it: where it connects.
 

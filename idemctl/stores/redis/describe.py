@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from idemctl.domain.keys import escape
 from idemctl.stores.answers import Description
 from idemctl.stores.redis.connect import server_of
-from idemctl.stores.redis.rights import try_rights
 
 if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
-    from idemctl.layouts.model import RedisLayout
     from idemctl.stores.redis.bulk import Lane
     from idemctl.stores.redis.bursts import Reply
 
@@ -45,25 +43,26 @@ def read_clock(lane: Lane) -> datetime:
     return _EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
 
 
-def describe(
-    lane: Lane, url: Secret, *, place: str, prefix: bytes, layout: RedisLayout
-) -> Description:
-    """Look at version, role and rights."""
-    told = read_server(lane)
+def read_user(lane: Lane) -> bytes:
+    """Ask for whom the connection speaks; where that may not be asked, the URL says it."""
     user = lane.tell(b"ACL", b"WHOAMI")
-    name = escape(user if isinstance(user, bytes) else lane.user.encode())
+    return user if isinstance(user, bytes) else lane.user.encode(errors="surrogateescape")
+
+
+def describe(lane: Lane, url: Secret, *, place: str) -> Description:
+    """Look at version and role."""
+    server = read_server(lane)
     return Description(
-        product=told.product,
-        version=told.version,
-        supported=told.is_supported,
+        product=server.product,
+        version=server.version,
+        supported=server.is_supported,
         place=place,
-        user=name,
-        is_replica=told.is_replica,
+        user=escape(read_user(lane)),
+        is_replica=server.is_replica,
         server=server_of(url),
         # A server counts the keys of a database, not those under a prefix.
         row_estimate=None,
         hides_rows=None,
-        rights=tuple(try_rights(lane, layout, user=name, prefix=prefix)),
     )
 
 

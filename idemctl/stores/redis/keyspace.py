@@ -17,11 +17,13 @@ from idemctl.layouts.sharing import ALONE
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.redis.account import read_account
 from idemctl.stores.redis.circumstances import read_circumstances
+from idemctl.stores.redis.connect import database_of
 from idemctl.stores.redis.describe import describe, read_clock, read_server
 from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
 from idemctl.stores.redis.opening import open_lane
 from idemctl.stores.redis.refusals import NeverInRedis
+from idemctl.stores.redis.rights import try_rights
 from idemctl.stores.redis.scan import Scanner, names
 from idemctl.stores.redis.sharing import Others, well_formed
 
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from idemctl.domain.secrets import Secret
     from idemctl.layouts.model import RedisLayout
     from idemctl.layouts.sharing import Turn
-    from idemctl.stores.answers import Choose, Description, Found, Shard, Wanted, Written
+    from idemctl.stores.answers import Choose, Description, Found, Right, Shard, Wanted, Written
     from idemctl.stores.redis.bulk import Lane
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -96,9 +98,11 @@ class RedisKeyspace(NeverInRedis):
 
     def describe(self) -> Description:
         """See `Describes.describe`."""
-        return describe(
-            self._lane(), self._url, place=self._place, prefix=self._prefix, layout=self._layout
-        )
+        return describe(self._lane(), self._url, place=self._place)
+
+    def rights(self) -> Sequence[Right]:
+        """See `Describes.rights`."""
+        return list(try_rights(self._lane(), self._layout, self._prefix, database_of(self._url)))
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`, and `stores.redis.scan` for what is bounded and what is not read.

@@ -45,13 +45,22 @@ class Pages(Protocol):
         ...
 
 
+def literal(name: bytes) -> bytes:
+    r"""Write the pattern that only this name matches.
+
+    >>> literal(b"a[b]*")
+    b'a\\[b\\]\\*'
+    """
+    return _GLOB.sub(rb"\\\1", name)
+
+
 class KeyPages:
     """Lists the keys under a prefix: where a cluster has several primaries, of each in turn."""
 
     def __init__(self, lane: Lane, prefix: bytes, size: int = _PAGE) -> None:
         self.size = size
         self._lane = lane
-        self._match = _GLOB.sub(rb"\\\1", prefix) + b"*"
+        self._match = literal(prefix) + b"*"
         self._open = deque((server, _BEGIN) for server in range(len(lane.servers)))
         """Who has more names, and the cursor there; first who is asked next."""
         self._division = lane.division()

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 READS = frozenset(
     {
+        b"ACL DRYRUN",
         b"ACL WHOAMI",
         b"ASKING",
         b"CLIENT SETNAME",
@@ -47,9 +48,18 @@ _SETTINGS = frozenset(
 )
 """Whole commands, to the last word: other settings are passwords, and one may ask for several."""
 
+SET_PROBE: Command = (b"SET", None, b"", b"NX", b"XX")
+"""Only if it is not there, and only if it is: a contradiction, which every server refuses after
+it has looked whether this user may write there."""
+EVAL_PROBE: Command = (b"EVAL", b"return 0", b"0")
+_PROBES = frozenset({SET_PROBE, EVAL_PROBE})
+"""Whole commands, for `rights` alone: they tell whether this user may write, and write nothing."""
+
 
 def only_reads(command: Command) -> bool:
     """Tell whether a command is one of them, whatever key it is sent for."""
+    if command in _PROBES:
+        return True
     words = tuple(word and word.upper() for word in command)
     name = words[0] or b""
     pair = b" ".join(word for word in words[:2] if word is not None)

@@ -1,13 +1,24 @@
-"""Which of the commands that reading takes this user may run."""
+"""Which commands take what in Redis, and which of them this user may run: by trying them.
+
+No trial changes anything, and none needs a right itself. What reads is run. Of what writes, the
+server is asked whether it would run it for this user; where it knows no such question, or this
+user may not ask it, that is sent in a form that no server carries out.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from idemctl.domain.keys import escape
+from idemctl.domain.purposes import Purpose
 from idemctl.layouts.codecs import is_presence
 from idemctl.layouts.containers import Container
 from idemctl.stores.answers import Right
+from idemctl.stores.redis.bursts import KEY, Burst
+from idemctl.stores.redis.describe import read_server, read_user
+from idemctl.stores.redis.pages import literal
+from idemctl.stores.redis.reads import EVAL_PROBE, SET_PROBE
 from idemctl.stores.redis.siblings import sibling_patterns
 from idemctl.stores.redis.translation import is_not_permitted, is_unknown_command
 
@@ -16,71 +27,145 @@ if TYPE_CHECKING:
 
     from idemctl.layouts.model import RedisLayout
     from idemctl.stores.redis.bulk import Lane
+    from idemctl.stores.redis.bursts import Command
 
-_SCANS, _CLOCKS = "every command", "every command that compares times"
-_LONG = "long and empty values"
-_Trial = tuple[bytes, tuple[bytes, ...], str, str]
-"""A command with its words, the keys that it needs a right to, and what it is needed for."""
+_READERS = (Purpose.READING, Purpose.RECONCILE)
+_WRITERS = (Purpose.RECONCILE,)
+_SIGHT = (Purpose.SIGHT,)
+_PLAIN = re.compile(rb"[!#-&(-\[\]-~]+")
+"""What redis-cli reads as it stands: printed ASCII but quotes, backslash and space."""
+_SPACES = re.compile(rb"[\s\0]")
 
 
-def try_rights(lane: Lane, layout: RedisLayout, *, user: str, prefix: bytes) -> list[Right]:
-    """Try each command once: all of them only read, and a trial needs no right itself."""
-    rights = []
-    for name, words, keys, purpose in _trials(layout, prefix):
-        reply = lane.tell(name, *words)
-        command = name.decode()
-        if name == b"PEXPIRETIME" and is_unknown_command(reply):
-            command = "PTTL"
-            reply = lane.tell(b"PTTL", *words)
-        rights.append(
-            Right(
-                name=command,
-                granted=not is_not_permitted(reply),
-                needed_for=purpose,
-                grant=f"ACL SETUSER {user} +{command.lower()} {keys}".rstrip(),
-            )
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """A command, as it is tried, and the pattern of the keys that it needs a right to."""
+
+    words: tuple[bytes, ...]
+    keys: bytes = b""
+    name: bytes = b""
+    """Of a command of two words; else it is the first word."""
+    purposes: tuple[Purpose, ...] = _READERS
+
+    def right(self, user: bytes, *, granted: bool, can_be_given: bool = True) -> Right:
+        """Word what came of it."""
+        name = self.name or self.words[0]
+        command = b"+" + name.lower().replace(b" ", b"|")
+        rule = " ".join(quoted(word) for word in (command, self.keys) if word)
+        return Right(
+            name=name.decode(),
+            granted=granted,
+            needed_for=self.purposes,
+            rule=rule,
+            grant=f"ACL SETUSER {quoted(user)} {rule}" if can_be_given else "",
         )
-    return rights
 
 
-def _readings(layout: RedisLayout, prefix: bytes, under: str) -> Iterator[_Trial]:
+def try_rights(lane: Lane, layout: RedisLayout, prefix: bytes, database: int) -> Iterator[Right]:
+    """Try each command once, for the user for whom the connection speaks."""
+    user = read_user(lane)
+    if database:
+        # Without it there would be no connection.
+        yield _Need((b"SELECT",)).right(user, granted=True)
+    if read_server(lane).is_cluster:
+        for word in (b"INFO", b"NODES", b"SLOTS"):
+            yield _tried(lane, _Need((b"CLUSTER", word), name=b"CLUSTER " + word), user)
+    for need in _needs(layout, prefix):
+        yield _tried(lane, need, user)
+    if layout.container is Container.KEY and not layout.siblings:
+        for probe, keys in ((EVAL_PROBE, b""), (SET_PROBE, _under(prefix))):
+            words = tuple(prefix if word is KEY else word for word in probe)
+            need = _Need(words, keys, purposes=_WRITERS)
+            yield need.right(user, granted=_may_write(lane, need, probe, user, prefix))
+
+
+def quoted(word: bytes) -> str:
+    r"""Write a word as redis-cli reads it from a pipe.
+
+    >>> quoted(b"~idem:*"), quoted(b'~a "b"'), quoted(b"~\xff")
+    ('~idem:*', '"~a \\"b\\""', '"~\\xff"')
+    """
+    if _PLAIN.fullmatch(word):
+        return word.decode("ascii")
+    return '"' + "".join(map(_quoted_byte, word)) + '"'
+
+
+def _quoted_byte(byte: int) -> str:
+    character = chr(byte)
+    if not (character.isascii() and character.isprintable()):
+        return f"\\x{byte:02x}"
+    return f"\\{character}" if character in '"\\' else character
+
+
+def _tried(lane: Lane, need: _Need, user: bytes) -> Right:
+    reply = lane.tell(*need.words)
+    is_unknown = is_unknown_command(reply)
+    if is_unknown and need.words[0] == b"PEXPIRETIME":
+        # An older server only tells how long is left.
+        return _tried(lane, _Need((b"PTTL", *need.words[1:]), need.keys), user)
+    # Some servers know no CONFIG at all, and nobody can give a right to it.
+    is_given = not is_not_permitted(reply) and not (is_unknown and need.purposes == _SIGHT)
+    return need.right(user, granted=is_given, can_be_given=not is_unknown)
+
+
+def _may_write(lane: Lane, need: _Need, probe: Command, user: bytes, prefix: bytes) -> bool:
+    answer = lane.tell(b"ACL", b"DRYRUN", user, *need.words)
+    if isinstance(answer, bytes):
+        return answer == b"OK"
+    (reply,) = lane.ask(Burst(commands=(probe,), keys=[prefix]))
+    return not is_not_permitted(reply)
+
+
+def _under(prefix: bytes) -> bytes:
+    return _named(prefix) + b"*"
+
+
+def _named(name: bytes) -> bytes:
+    """Write the pattern of one name; in a rule there are no spaces, but what matches them."""
+    return b"~" + _SPACES.sub(b"?", literal(name))
+
+
+def _readings(layout: RedisLayout, prefix: bytes) -> Iterator[_Need]:
     """Tell what reads one key that is one record."""
+    under = _under(prefix)
     if layout.hash_fields():
-        yield b"MEMORY", (b"USAGE", prefix), under, _SCANS
-        yield b"HLEN", (prefix,), under, _SCANS
-        yield b"HMGET", (prefix, b""), under, _SCANS
-        yield b"HSTRLEN", (prefix, b""), under, "hashes of many fields"
+        yield _Need((b"MEMORY", b"USAGE", prefix), under, b"MEMORY USAGE")
+        yield _Need((b"HLEN", prefix), under)
+        yield _Need((b"HMGET", prefix, b""), under)
+        yield _Need((b"HSTRLEN", prefix, b""), under)
     elif is_presence(layout.codec):
-        yield b"STRLEN", (prefix,), under, _SCANS
+        yield _Need((b"STRLEN", prefix), under)
     else:
-        yield b"GETRANGE", (prefix, b"0", b"0"), under, _SCANS
-        yield b"STRLEN", (prefix,), under, _LONG
+        yield _Need((b"GETRANGE", prefix, b"0", b"0"), under)
+        yield _Need((b"STRLEN", prefix), under)
 
 
-def _trials(layout: RedisLayout, prefix: bytes) -> Iterator[_Trial]:
-    name = f"~{escape(prefix)}"
-    under = f"{name}*"
+def _needs(layout: RedisLayout, prefix: bytes) -> Iterator[_Need]:
+    name = _named(prefix)
     match layout.container:
         case Container.SET_MEMBER:
-            yield b"SSCAN", (prefix, b"0", b"COUNT", b"1"), name, _SCANS
-            yield b"SCARD", (prefix,), name, _SCANS
-            yield b"SISMEMBER", (prefix, b""), name, _SCANS
-            yield b"PEXPIRETIME", (prefix,), name, _SCANS
+            yield _Need((b"SSCAN", prefix, b"0", b"COUNT", b"1"), name)
+            yield _Need((b"SCARD", prefix), name)
+            yield _Need((b"SISMEMBER", prefix, b""), name)
+            yield _Need((b"PEXPIRETIME", prefix), name)
         case Container.HASH_FIELD:
             # In a name that is none, no value is sent along.
-            yield b"HSCAN", (prefix, b"0", b"MATCH", b"", b"COUNT", b"1"), name, _SCANS
-            yield b"HLEN", (prefix,), name, _SCANS
-            yield b"HSTRLEN", (prefix, b""), name, _SCANS
-            yield b"HMGET", (prefix, b""), name, _SCANS
-            yield b"PEXPIRETIME", (prefix,), name, _SCANS
+            yield _Need((b"HSCAN", prefix, b"0", b"MATCH", b"", b"COUNT", b"1"), name)
+            # Where all values are sent along, the hash is weighed before.
+            yield _Need((b"MEMORY", b"USAGE", prefix), name, b"MEMORY USAGE")
+            yield _Need((b"HLEN", prefix), name)
+            yield _Need((b"HSTRLEN", prefix, b""), name)
+            yield _Need((b"HMGET", prefix, b""), name)
+            yield _Need((b"PEXPIRETIME", prefix), name)
         case Container.KEY:
-            yield b"SCAN", (b"0", b"COUNT", b"1"), "", _SCANS
-            yield from _readings(layout, prefix, under)
-            yield b"PEXPIRETIME", (prefix,), under, _SCANS
-    for pattern in sibling_patterns(layout):
-        example = pattern.replace("*", "").encode()
-        yield b"GETRANGE", (example, b"0", b"0"), f"~{pattern}", _SCANS
-    yield b"TIME", (), "", _CLOCKS
+            yield _Need((b"SCAN", b"0", b"COUNT", b"1"))
+            yield from _readings(layout, prefix)
+            yield _Need((b"PEXPIRETIME", prefix), _under(prefix))
+    for one in sibling_patterns(layout):
+        example = one.replace("*", "").encode()
+        yield _Need((b"GETRANGE", example, b"0", b"0"), b"~" + _SPACES.sub(b"?", one.encode()))
+    yield _Need((b"TIME",))
     if layout.container is Container.KEY:
-        yield b"DBSIZE", (), "", "progress of a scan"
-    yield b"INFO", (b"server",), "", "doctor"
+        yield _Need((b"DBSIZE",))
+    yield _Need((b"INFO", b"server"))
+    yield _Need((b"CONFIG", b"GET", b"SAVE"), name=b"CONFIG GET", purposes=_SIGHT)

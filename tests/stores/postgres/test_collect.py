@@ -471,7 +471,7 @@ def test_a_child_stands_beside_its_parent_and_that_of_another_schema_is_not_touc
             f"INSERT INTO {schema}.{name} SELECT * FROM public.{name}"
         )
     with closing(open_table(database, table, layout)) as store:
-        names = {right.name for right in store.describe().rights}
+        names = {right.name for right in store.rights()}
         total = added(store.collect(promises(application, stored=False, ttl=timedelta(days=7))))
     assert f"DELETE on {schema}.workflow_steps" in names
     assert (total.deleted, total.children_deleted) == (20, 60)

@@ -172,7 +172,7 @@ def test_a_user_who_may_not_read_siblings_is_told_so(
     client.sadd("keys", "a")
     say(client, "ACL", "SETUSER", "bob", "on", ">x", "+@all", "~keys")
     bob = through(MEMBERS, url=as_user(url, "bob"))
-    missing = [right.grant for right in bob.describe().rights if not right.granted]
+    missing = [right.grant for right in bob.rights() if not right.granted]
     assert missing == [
         "ACL SETUSER bob +getrange ~body-*",
         "ACL SETUSER bob +getrange ~code-*",

@@ -1,0 +1,20 @@
+"""Purposes: what a user of a store needs rights for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Purpose(StrEnum):
+    """What somebody wants to do with a store."""
+
+    READING = "reading"
+    """`audit`, `diagnose`, `doctor`, `layout check`, `store show`, and dry runs of the rest."""
+    GC = "gc --apply"
+    RECONCILE = "reconcile --apply"
+    SIGHT = "all that audit can see"
+    """Nothing fails without it: some checks cannot judge."""
+
+
+EVERY_VERB = (Purpose.READING, Purpose.GC, Purpose.RECONCILE)
+"""Those for which there is a role."""
