@@ -241,6 +241,7 @@ def test_store_show_is_this_table() -> None:
         "code": "store",
         "store": "payments",
         "pattern": "postgres-unique",
+        "layout": "",
         "place": "memory",
         "product": "memory",
         "version": "1",
