@@ -49,6 +49,8 @@ bench: install
 	@$(BIN)/python -m benchmarks.pair
 	@$(BIN)/python -m benchmarks.scan
 	@$(BIN)/python -m benchmarks.codecs
+	@$(BIN)/python -m benchmarks.audit
+	@$(BIN)/python -m benchmarks.foreground
 
 # Write the real help into the marked blocks of the documentation.
 docs: install
