@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-_AT_ONCE = 65_536
+_AT_ONCE = 32_768
 """Keys that are kept in memory before they go to the file."""
 _BUCKETS = 256
 _MOST_BYTES = 4 * 2**30

@@ -5,7 +5,7 @@ While the values of some keys are read, the next are on their way, and so is the
 SCAN never leaves out a key that stands still, and SSCAN and HSCAN nothing of a container that
 does, but they may return it twice when the server's table shrinks meanwhile. The walk visits
 the buckets that fall into one bucket of a smaller table one after the other, so a repeat comes
-soon after the first: the last 32,768 keys or more are remembered, exactly, and dropped when
+soon after the first: the last 16,384 keys or more are remembered, exactly, and dropped when
 they come again. That is some megabytes, however many keys there are. What would slip through
 is a repeat across more keys than that, which takes a table that shrinks by a factor of tens of
 thousands during the scan.
@@ -37,7 +37,7 @@ _MOST_PAGES = 8
 """after so many pages, even none: the caller wants to rest, or to stop."""
 _MOST_BYTES = 16 * 2**20
 """So much is held at once of what needed a second look, the next few values aside."""
-_REMEMBERED = 32_768
+_REMEMBERED = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
