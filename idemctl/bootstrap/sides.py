@@ -106,6 +106,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
+                reads_replica=self._settings.is_on_replicas,
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
                 is_configured=self._settings.names_stores,

@@ -133,14 +133,26 @@ class Workplace:
         # What is asked for is a name of what is yet to be found.
         everywhere = Explorer(replace(settings, asked=()), self._catalogue, run).exploration()
         found, surroundings = find(settings, everywhere, run)
-        workplace = Workplace(
+        return self._with(found), surroundings
+
+    def on_replicas(self) -> Workplace:
+        """Give a workplace that reads Postgres from replicas.
+
+        Only for verbs that change nothing.
+
+        Raises:
+            ConfigError: a chosen store names none.
+        """
+        return self._with(self.settings.on_replicas())
+
+    def _with(self, settings: Settings) -> Workplace:
+        return Workplace(
             config=self._config,
             stores=self._stores,
             environ=self._environ,
             folder=self._folder,
-            settings=found,
+            settings=settings,
         )
-        return workplace, surroundings
 
     def pairs(self, run: Run, *, writes: bool = False) -> list[Pair]:
         """List the chosen stores that are pairs: both sides, with what the file says of them.

@@ -42,6 +42,8 @@ def _on_standby(said: PostgresReplication) -> Told | None:
     if recovery is None:
         return None
     shows = "all that it received" if recovery.has_replayed_all else "less than it received"
+    if not recovery.has_replayed_all and recovery.replayed_for is not None:
+        shows += f"; its last transaction is {about(micros_of(recovery.replayed_for))} old"
     return Told(evidence=f"this server is a standby, and shows {shows}")
 
 
@@ -62,12 +64,10 @@ def _behind(said: PostgresReplication) -> Told | Unseen | None:
 
 
 def _behind_itself(recovery: Recovery) -> Told | Unseen | None:
-    if recovery.is_receiving and recovery.has_replayed_all:
-        return None  # However long ago that was: nobody has written since.
+    if recovery.is_level_within(BEHIND_FOR):
+        return None
     if recovery.replayed_for is None:
         return Unseen("this standby has replayed no transaction since it started")
-    if recovery.replayed_for <= BEHIND_FOR:
-        return None
     said = f"the last transaction here is {about(micros_of(recovery.replayed_for))} old"
     if recovery.is_paused:
         return Told(evidence=f"{said}, and replay is paused")

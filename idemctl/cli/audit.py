@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from idemctl.cli.options import FailOn, duration, option
+from idemctl.cli.options import FailOn, ReadReplica, duration, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report
@@ -70,6 +70,7 @@ def audit(
         int | None,
         option("--sample", help="look at about so many records of each place", min=1, metavar="N"),
     ] = None,
+    read_replica: ReadReplica = False,
     baseline: Annotated[
         Path | None,
         option("--baseline", help="findings that somebody answers for", metavar="FILE"),
@@ -82,6 +83,7 @@ def audit(
     idemctl audit -q --fail-on error         a line for cron
     idemctl audit --check eviction-enabled   one check; may read no record at all
     idemctl audit --sample 100000            of a huge store: shares and limits
+    idemctl audit --read-replica             rows from a standby of Postgres
     idemctl audit --all                      all, also without a configuration
     idemctl audit --baseline accepted.yaml   what is accepted ends no run with 3
 
@@ -116,6 +118,7 @@ def audit(
         acceptances=() if baseline is None else read_baseline(baseline),
     )
     workplace, surroundings = work.workplace.found(work.run)
+    workplace = workplace.on_replicas() if read_replica else workplace
     work = replace(work, workplace=workplace)
     targets, pairs = workplace.targets(work.run), workplace.pairs(work.run)
     work.say_what_is_assumed()

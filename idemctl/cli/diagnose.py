@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import typer
 
+from idemctl.cli.options import ReadReplica
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
 
@@ -13,11 +16,12 @@ def register(app: typer.Typer) -> None:
     verb(app, "diagnose")(diagnose)
 
 
-def diagnose(work: Work) -> Report:
+def diagnose(work: Work, *, read_replica: ReadReplica = False) -> Report:
     """Tell what happened: was Redis flushed?
 
     idemctl diagnose                     every pair
     idemctl diagnose --store payments    one of them
+    idemctl diagnose --read-replica      rows from a standby, if that is level
 
     Asks two signs, for either alone misleads. The pair: of a sample of rows from all over the
     table, which has Redis not, and is there an instant before which all is missing? The
@@ -31,6 +35,8 @@ def diagnose(work: Work) -> Report:
     from idemctl.operations.diagnose import diagnose as operation
     from idemctl.render.diagnose import report
 
+    if read_replica:
+        work = replace(work, workplace=work.workplace.on_replicas())
     pairs = work.workplace.pairs(work.run)
     work.say_what_is_assumed()
     paired = {pair.store for pair in pairs}

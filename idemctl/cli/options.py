@@ -53,6 +53,9 @@ def severity(given: str | Severity) -> Severity:
 
 
 _SEVERITIES = "|".join(one.label for one in Severity)
+ReadReplica = Annotated[
+    bool, option("--read-replica", help="read Postgres from the replica that the store names")
+]
 FailOn = Annotated[
     Severity,
     option(

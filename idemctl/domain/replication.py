@@ -22,6 +22,12 @@ class Recovery:
     replayed_for: timedelta | None
     """How old the last transaction is that it shows; None where it has replayed none."""
 
+    def is_level_within(self, lag: timedelta) -> bool:
+        """Whether it surely shows what its primary did before so long."""
+        if self.is_receiving and self.has_replayed_all:
+            return True  # However long ago the last of it was: nobody has written since.
+        return self.replayed_for is not None and self.replayed_for <= lag
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standby:

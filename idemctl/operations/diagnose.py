@@ -109,7 +109,7 @@ def diagnose(
 
 
 def _diagnose(pair: Pair, shelf: Iterable[Book], read_for: timedelta, run: Run) -> Diagnosed:
-    with opened(pair, writable=False) as both:
+    with opened(pair, writable=False, may_lag=True) as both:
         found = gather(both, pair.store, read_for, run)
         refuse_void(both.redis, found.evidence, run)
     facts = facts_of(pair, found.evidence)

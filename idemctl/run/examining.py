@@ -18,7 +18,7 @@ from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, IdemctlError, Unreachable
 from idemctl.run.examinations import examination_of
-from idemctl.run.fitness import refuse_blindness
+from idemctl.run.fitness import refuse_blindness, refuse_primary
 from idemctl.run.pairing import skew_of
 from idemctl.run.run import Stopped
 
@@ -62,6 +62,7 @@ class Look:
         """
         description = store.describe()
         refuse_blindness(description)
+        refuse_primary(target, description)
         clock = store.clock()
         self.target = target
         self.place = target.named(description.place)

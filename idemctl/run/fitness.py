@@ -6,8 +6,10 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.circumstances import PostgresCircumstances
 from idemctl.domain.purposes import Purpose
 from idemctl.domain.records import Status
+from idemctl.domain.replication import PostgresReplication
 from idemctl.errors import Denied, Refused, Unreachable
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from idemctl.stores.ports import Store
 
 
+_MOST_LAG = timedelta(minutes=1)
 _MOST_UNREADABLE = 10_000
 """So many records none of which can be read are those of somebody else."""
 
@@ -63,6 +66,39 @@ def refuse_replica(description: Description) -> None:
         raise Unreachable(
             f"{description.place}: cannot judge: this server is a replica, and may be behind",
             hint="connect to the primary",
+        )
+
+
+def refuse_primary(target: Target, description: Description) -> None:
+    """Refuse to take a server for a replica that follows nobody.
+
+    Raises:
+        Unreachable: it was promoted, or is another one.
+    """
+    if target.reads_replica and not description.is_replica:
+        raise Unreachable(
+            f"{description.place}: cannot judge: this server is no standby, and is configured as "
+            "a replica",
+            hint="if it was promoted, its primary may have gone on without it; name the right "
+            "one under replicas, or leave --read-replica out",
+        )
+
+
+def refuse_lag(store: Store, description: Description) -> None:
+    """Refuse to read a standby that is behind by more than a minute, or may be.
+
+    Raises:
+        Unreachable: it is, or does not tell.
+    """
+    said = store.circumstances()
+    replication = said.replication if isinstance(said, PostgresCircumstances) else None
+    recovery = replication.recovery if isinstance(replication, PostgresReplication) else None
+    if recovery is None or not recovery.is_level_within(_MOST_LAG):
+        raise Unreachable(
+            f"{description.place}: cannot judge: this server is a replica, and shows less than "
+            "its primary of a minute ago, or does not tell",
+            hint="idemctl audit --read-replica tells how far it is behind; or leave "
+            "--read-replica out",
         )
 
 

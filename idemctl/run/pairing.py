@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.differences import Terms
 from idemctl.errors import Unsupported
-from idemctl.run.fitness import refuse_blindness, refuse_replica
+from idemctl.run.fitness import (
+    refuse_blindness,
+    refuse_lag,
+    refuse_primary,
+    refuse_replica,
+)
 from idemctl.run.shards import ShardedWalk
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.clock import Clock
@@ -28,8 +33,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(pair: Pair, *, writable: bool) -> Iterator[OpenPair]:
+def opened(pair: Pair, *, writable: bool, may_lag: bool = False) -> Iterator[OpenPair]:
     """Open both stores of a pair.
+
+    Args:
+        pair: which.
+        writable: without it the stores themselves refuse every write.
+        may_lag: whether rows from a standby do, as they were a minute ago; only for who asks
+            Redis for them, and never the other way round.
 
     Raises:
         Refused: their clocks are so far apart that no expiry means the same in both.
@@ -40,9 +51,15 @@ def opened(pair: Pair, *, writable: bool) -> Iterator[OpenPair]:
         closing(pair.redis.opens.open(writable=writable)) as redis,
     ):
         description = postgres.describe()
-        for one in (description, redis.describe()):
-            refuse_blindness(one)
-            refuse_replica(one)
+        refuse_blindness(description)
+        refuse_primary(pair.postgres, description)
+        if may_lag and pair.postgres.reads_replica:
+            refuse_lag(postgres, description)
+        else:
+            refuse_replica(description)
+        described = redis.describe()
+        refuse_blindness(described)
+        refuse_replica(described)
         clock = Clock.read(postgres, redis, pair.store)
         terms = Terms(
             redis_ttl=pair.redis_ttl,

@@ -50,6 +50,8 @@ class Target:
     """Whether its layout says that no record of it ever goes: it holds the business itself."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
     """By the code of a check, what its library is known to get wrong."""
+    reads_replica: bool = False
+    """Whether it is to be read from a standby, and from nothing else."""
     is_configured: bool = True
     """Whether a file names its store, so that other commands know it, too."""
 

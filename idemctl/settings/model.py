@@ -228,6 +228,27 @@ class LogSettings(BaseModel):
     fields: LogFields = LogFields()
 
 
+class PostgresReplica(BaseModel):
+    """A standby of a store's Postgres, to read from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dsn_env: Variable
+    """The variable that holds the URL or libpq's keyword string."""
+    password_file: AnchoredPath | None = None
+    region: Name | None = None
+    """Where it is, for people."""
+
+
+class ReplicaSettings(BaseModel):
+    """Servers that copy those of a store."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    postgres: list[PostgresReplica] = Field(default_factory=list)
+    """The first of them is read."""
+
+
 class StoreSettings(BaseModel):
     """A store, or a pair: one table, one keyspace, or both with the same keys."""
 
@@ -243,6 +264,7 @@ class StoreSettings(BaseModel):
     """How long a record is kept where neither it nor a policy says."""
     policies: AnchoredPath | None = None
     logs: LogSettings | None = None
+    replicas: ReplicaSettings = ReplicaSettings()
     protected: bool = False
     """Production: mild confirmations become severe ones."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from idemctl.domain.secrets import Secret
@@ -42,6 +42,8 @@ class Settings:
     """Names given with --store or IDEMCTL_STORE, unchecked; `chosen` checks them."""
     origins: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Origins of what no file says."""
+    is_on_replicas: bool = False
+    """Whether Postgres is read from replicas; see `on_replicas`."""
     document: Document | None = field(default=None, repr=False)
     """The file that `stores` came from."""
     # It holds every secret of the process.
@@ -81,6 +83,44 @@ class Settings:
                     + f"known stores: {', '.join(self.stores)}",
                 )
         return {name: self.stores[name] for name in self.asked or self.stores}
+
+    def on_replicas(self) -> Settings:
+        """Lead the chosen stores to replicas of their Postgres instead, to be read only.
+
+        Raises:
+            UsageError: a store that was asked for is unknown.
+            ConfigError: one of them has Postgres, and names no replica of it.
+        """
+        stores, origins, said = dict(self.stores), dict(self.origins), []
+        for name, store in self.chosen().items():
+            if store.postgres is None:
+                continue
+            if not store.replicas.postgres:
+                raise ConfigError(
+                    f"{self.origin(f'stores.{name}')}: store {name!r} names no replica of its "
+                    "Postgres",
+                    hint="add replicas: {postgres: [{dsn_env: NAME}]} to the store",
+                )
+            replica = store.replicas.postgres[0]
+            way = {
+                "dsn_env": replica.dsn_env,
+                "direct_dsn_env": None,
+                "password_file": replica.password_file,
+            }
+            stores[name] = store.model_copy(
+                update={"postgres": store.postgres.model_copy(update=way)}
+            )
+            for part in ("dsn_env", "password_file"):
+                origins[f"stores.{name}.postgres.{part}"] = self.origin(f"stores.{name}.replicas")
+            where = f"{replica.dsn_env}, {replica.region}" if replica.region else replica.dsn_env
+            said.append(f"Rows of {name} are read from a replica ({where}).")
+        return replace(
+            self,
+            stores=stores,
+            origins=origins,
+            assumed=(*self.assumed, *said),
+            is_on_replicas=True,
+        )
 
     def policy_files(self) -> list[Path]:
         """List the policy files of the chosen stores, each once.

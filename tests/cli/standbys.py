@@ -31,6 +31,7 @@ class Followed:
     dsn: str
     """Of the primary, for the role that audits."""
     standby_dsn: str
+    redis_url: str
     primary: psycopg.Connection[Any]
     standby: psycopg.Connection[Any]
 
@@ -87,6 +88,7 @@ def follow(sandbox: Sandbox) -> Iterator[Followed]:
     ):
         yield Followed(
             dsn=sandbox.dsn(),
+            redis_url=sandbox.redis_url(),
             standby_dsn=sandbox.dsn().replace(f":{port}/", f":{other}/"),
             primary=here,
             standby=there,

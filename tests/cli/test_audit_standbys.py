@@ -7,7 +7,7 @@ import tempfile
 import uuid
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -15,6 +15,7 @@ from psycopg import sql
 
 from idemctl.checks import standbys
 from idemctl.errors import ExitStatus
+from idemctl.run import fitness
 from idemctl.sandbox.seed import seed
 from idemctl.sandbox.servers import Sandbox
 from tests.cli.circumstances_upkeep import WAL
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
     from tests.cli.places import Done, Place
     from tests.cli.standbys import Followed
 
+NOWHERE = "postgresql://idemctl@127.0.0.1:1/idemctl"
+REPLICATED = """\
+version: 1
+stores:
+  payments:
+    postgres: {dsn_env: DATABASE_URL, layout: reference, table: public.processed_events}
+    redis: {url_env: REDIS_URL, layout: reference, prefix: "idem:", ttl: 24h}
+    ttl: 7d
+    replicas: {postgres: [{dsn_env: PG_EU, region: eu}]}
+"""
 OF_ITS_PRIMARY = {"dead-rows", "autovacuum-behind", "autovacuum-off", "vacuum-held-back"}
 
 
@@ -126,11 +137,99 @@ def test_a_standby_that_stands_still_is_seen_from_both_ends(
         monkeypatch.setattr(standbys, "BEHIND_FOR", timedelta(0))
         late = found(place, followed.standby_dsn)
         assert late["standby-behind"].endswith("old, and replay is paused")
-        assert late["read-from-standby"].endswith("shows less than it received")
+        assert "shows less than it received; its last transaction is " in late["read-from-standby"]
     finally:
         followed.standby.execute("SELECT pg_wal_replay_resume()")
     monkeypatch.undo()
     followed.await_standby()
+
+
+@pytest.fixture
+def replicated(followed: Followed, place: Place) -> Place:
+    """A place whose pair names the standby as its replica, and whose primary is out of reach."""
+    place.configure(REPLICATED)
+    place.lead(DATABASE_URL=NOWHERE, PG_EU=followed.standby_dsn, REDIS_URL=followed.redis_url)
+    return place
+
+
+def from_replica(place: Place, verb: str) -> Done:
+    return place.main(verb, "--read-replica", "--pace", "full", "-o", "json")
+
+
+def verdicts(done: Done) -> list[Any]:
+    return [item["code"] for item in done.document["items"]]
+
+
+def test_audit_reads_the_replica_and_judges_nothing_that_needs_the_primary(
+    replicated: Place,
+) -> None:
+    done = from_replica(replicated, "audit")
+    assert done.document["errors"] == []
+    rows, keys = done.summary["places"]
+    assert (rows["side"], rows["seen"] > 0, keys["seen"] > 0) == ("postgres", True, True)
+    items = [(item["code"], item["side"]) for item in done.document["items"]]
+    assert ("read-from-standby", "postgres") in items
+    why = {item["code"]: item["why"] for item in rows["cannot_judge"]}
+    assert set(why) >= OF_ITS_PRIMARY
+    of_twins = {"missing", "orphan", "stale", "divergent"}
+    behind = "this server is a replica, and may be behind"
+    assert all(
+        behind in one["why"]
+        for side in (rows, keys)
+        for one in side["cannot_judge"]
+        if one["code"] in of_twins
+    )
+    assert of_twins <= {one["code"] for side in (rows, keys) for one in side["cannot_judge"]}
+    assert "warning: Rows of payments are read from a replica (PG_EU, eu).\n" in done.err
+    # Without the option the replica is none of its business.
+    assert replicated.main("audit").status == ExitStatus.UNREACHABLE
+
+
+def test_a_replica_that_follows_nobody_is_not_read(followed: Followed, replicated: Place) -> None:
+    replicated.lead(PG_EU=followed.dsn)
+    for verb in ("audit", "diagnose"):
+        done = from_replica(replicated, verb)
+        assert done.status == ExitStatus.UNREACHABLE
+        [error] = done.document["errors"]
+        assert error["message"] == (
+            "postgres public.processed_events: cannot judge: this server is no standby, and is "
+            "configured as a replica"
+        )
+
+
+def test_diagnose_reads_a_replica_that_is_level_and_none_that_is_behind(
+    followed: Followed, replicated: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = from_replica(replicated, "diagnose")
+    replicated.lead(DATABASE_URL=followed.dsn)
+    of_primary = replicated.main("diagnose", "--pace", "full", "-o", "json")
+    replicated.lead(DATABASE_URL=NOWHERE)
+    assert of_primary.document["errors"] == done.document["errors"] == []
+    assert verdicts(done) == verdicts(of_primary) != []
+    assert "warning: Rows of payments are read from a replica (PG_EU, eu).\n" in done.err
+    followed.standby.execute("SELECT pg_wal_replay_pause()")
+    try:
+        write(followed)
+        followed.primary.execute(WAL.encode())
+        # It is a second behind, which is no more than a minute.
+        assert verdicts(from_replica(replicated, "diagnose")) == verdicts(done)
+        monkeypatch.setattr(fitness, "_MOST_LAG", timedelta(0))
+        late = from_replica(replicated, "diagnose")
+    finally:
+        followed.standby.execute("SELECT pg_wal_replay_resume()")
+    assert late.status == ExitStatus.UNREACHABLE
+    [error] = late.document["errors"]
+    assert "shows less than its primary of a minute ago" in error["message"]
+
+
+def test_whoever_names_no_replica_is_told_how(followed: Followed, place: Place) -> None:
+    place.lead(DATABASE_URL=followed.dsn)
+    done = from_replica(place, "audit")
+    assert done.status == ExitStatus.CONFIG
+    assert done.err == (
+        "idemctl audit: idemctl.yaml:3:3: store 'payments' names no replica of its Postgres\n"
+        "  add replicas: {postgres: [{dsn_env: NAME}]} to the store\n"
+    )
 
 
 @pytest.fixture

@@ -333,3 +333,49 @@ def test_loading_settings_imports_no_driver(tmp_path: Path) -> None:
     )
     environ = {"PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environ)
+
+
+REPLICATED = """\
+version: 1
+stores:
+  payments:
+    postgres: {direct_dsn_env: PG_DIRECT, password_file: pw, layout: bare}
+    redis: {}
+    replicas: {postgres: [{dsn_env: PG_EU, region: eu}, {dsn_env: PG_US}]}
+  messages:
+    redis: {}
+  webhooks:
+    postgres: {}
+"""
+
+
+def test_on_replicas_the_first_one_is_read_and_the_rest_stays(
+    load: Callable[..., Settings],
+) -> None:
+    settings = load(REPLICATED, ("payments", "messages"), DATABASE_URL="primary", PG_EU="eu")
+    read = settings.on_replicas()
+    assert read.postgres_dsn("payments").reveal() == "eu"
+    assert read.postgres_dsn("payments", direct=True).reveal() == "eu"
+    assert read.stores["payments"].postgres is not None
+    assert read.stores["payments"].postgres.layout == "bare"
+    assert read.stores["messages"] == settings.stores["messages"]
+    assert read.assumed == ("Rows of payments are read from a replica (PG_EU, eu).",)
+    assert (settings.is_on_replicas, read.is_on_replicas) == (False, True)
+
+
+def test_a_replica_that_leads_nowhere_is_named_with_its_place_in_the_file(
+    load: Callable[..., Settings],
+) -> None:
+    read = load(REPLICATED, ("payments",), PGHOST="primary", DATABASE_URL="x").on_replicas()
+    message, _ = refusal_of(lambda: read.postgres_dsn("payments"))
+    assert message == (
+        "idemctl.yaml:6:5: store 'payments' needs the environment variable PG_EU, which is not set"
+    )
+
+
+def test_a_store_without_a_replica_is_not_read_from_its_primary_instead(
+    load: Callable[..., Settings],
+) -> None:
+    message, hint = refusal_of(load(REPLICATED).on_replicas)
+    assert message == "idemctl.yaml:9:3: store 'webhooks' names no replica of its Postgres"
+    assert hint == "add replicas: {postgres: [{dsn_env: NAME}]} to the store"
