@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from idemctl.bootstrap.exploring import Explorer
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine
 from idemctl.errors import ConfigError
@@ -16,7 +17,7 @@ from idemctl.settings.model import PostgresSettings, RedisSettings, StoreSetting
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from idemctl.bootstrap.exploring import Exploration
+    from idemctl.bootstrap.layouts import Catalogue
     from idemctl.layouts.detect import Place
     from idemctl.operations.layout_detect import Outcome
     from idemctl.run.run import Run
@@ -26,7 +27,7 @@ _SAMPLE = 1_000
 """Keys, and rows of a table, by which layouts are told."""
 
 
-def find(settings: Settings, exploration: Exploration, run: Run) -> tuple[Settings, Surroundings]:
+def find(settings: Settings, catalogue: Catalogue, run: Run) -> tuple[Settings, Surroundings]:
     """Look through the databases, and take each place that one layout fits for a store.
 
     Returns:
@@ -36,8 +37,10 @@ def find(settings: Settings, exploration: Exploration, run: Run) -> tuple[Settin
     Raises:
         ConfigError: everything was looked through, and no layout fits anything.
     """
-    databases, keyspaces = exploration.databases, exploration.keyspaces
-    outcome = detect(databases, keyspaces, exploration.layouts, run, sample=_SAMPLE)
+    # What is asked for is a name of what is yet to be found.
+    everywhere = Explorer(replace(settings, asked=()), catalogue, run).exploration()
+    databases, keyspaces = everywhere.databases, everywhere.keyspaces
+    outcome = detect(databases, keyspaces, everywhere.layouts, run, sample=_SAMPLE)
     stores = stores_of(outcome.places)
     left_out = {
         str(place): why for place in outcome.places if (why := why_no_store(place)) is not None

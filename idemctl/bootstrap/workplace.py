@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from idemctl.state.proofs import Proofs
     from idemctl.state.repeats import Repeats
     from idemctl.state.suspects import SuspectsFile
-    from idemctl.stores.logs import HitLog
 
 
 class Workplace:
@@ -123,16 +121,12 @@ class Workplace:
         Raises:
             ConfigError: nothing is found.
         """
-        from idemctl.bootstrap.exploring import Explorer
         from idemctl.bootstrap.finding import find
         from idemctl.run.audited import Surroundings
 
-        settings = self.settings
-        if settings.names_stores:
+        if self.settings.names_stores:
             return self, Surroundings()
-        # What is asked for is a name of what is yet to be found.
-        everywhere = Explorer(replace(settings, asked=()), self._catalogue, run).exploration()
-        found, surroundings = find(settings, everywhere, run)
+        found, surroundings = find(self.settings, self._catalogue, run)
         return self._with(found), surroundings
 
     def on_replicas(self) -> Workplace:
@@ -215,33 +209,10 @@ class Workplace:
                         hint="idemctl audit reads all of them; name a store of one layout",
                     )
 
-    def hit_logs(self, run: Run, files: Sequence[Path] = ()) -> list[HitLog]:
-        """List the logs of the chosen stores; or `files`, which need no configuration.
-
-        Raises:
-            ConfigError: there are none.
-            UsageError: files are named, and several stores.
-        """
-        from idemctl.run.pace import PaceName
-        from idemctl.settings.logs import NamedLogs, logs_as_of, logs_of_stores
-        from idemctl.stores.logs import Fields, HitLog
-
-        if not files:
-            named = list(logs_of_stores(self.settings))
-        elif self._stores or self._environ.get("IDEMCTL_STORE"):
-            named = [logs_as_of(self.settings, files)]
-        else:
-            named = [NamedLogs(files=tuple(files))]
-        return [
-            HitLog(
-                store=one.store,
-                files=one.files,
-                fields=Fields(**one.fields.model_dump()),
-                named_in=one.named_in,
-                gentle=run.pace_name is PaceName.GENTLE,
-            )
-            for one in named
-        ]
+    @property
+    def asks_for_stores(self) -> bool:
+        """Whether stores were named, by an option or a variable; reads no file."""
+        return bool(self._stores or self._environ.get("IDEMCTL_STORE"))
 
     def known(self) -> Iterable[Line]:
         """Tell doctor what the configuration itself says."""

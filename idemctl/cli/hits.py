@@ -42,12 +42,13 @@ def hits(
     read; 12 a file may not be read; 78 no logs are configured, or a file is not there; 130
     or 143 stopped by a signal.
     """
+    from idemctl.bootstrap.hit_logs import hit_logs
     from idemctl.operations.hits import hits as operation
     from idemctl.render.hits import report
 
     if not files:
         work.say_what_is_assumed()
-    outcome = operation(work.workplace.hit_logs(work.run, files or ()), work.run)
+    outcome = operation(hit_logs(work.workplace, work.run, files or ()), work.run)
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())
