@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from idemctl.bootstrap.layouts import Catalogue
-from idemctl.errors import ConfigError, ExitStatus, UsageError
+from idemctl.errors import ConfigError, ExitStatus, Refused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,9 +66,11 @@ class Workplace:
 
         Raises:
             UsageError: it writes, and several stores are configured but none was named.
+            Refused: it writes, and how the store is read is only taken for granted.
         """
         if writes:
             self._refuse_unnamed()
+            self._refuse_guess()
         chosen = self.settings.chosen()
         targets = [side for name in chosen for side in self._sides.of(name, run, writes=writes)]
         if writes:
@@ -97,6 +99,14 @@ class Workplace:
             raise UsageError(
                 "several stores are configured, and this command changes what it works on",
                 hint="name them: " + " ".join(f"--store {name}" for name in chosen),
+            )
+
+    def _refuse_guess(self) -> None:
+        if not self.settings.names_stores:
+            raise Refused(
+                "no configuration names a store, and by a guess at its layout nothing is changed",
+                hint="idemctl layout detect --write makes an idemctl.yaml of what is there, to be "
+                "looked through",
             )
 
     def targets_through(self, layout: Layout, run: Run) -> list[Target]:

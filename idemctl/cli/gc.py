@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from idemctl.cli.options import duration, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
+from idemctl.errors import worst
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +49,8 @@ def gc(
     Reads the records of the chosen stores, gently, and judges them by a cutoff taken once
     from each database's own clock. A record is expired when the promise made to it is over: its
     stored expiry, or the policy's or the store's ttl. Records in progress are never
-    collected, expired or not; neither are malformed ones.
+    collected, expired or not; neither are malformed ones. Where no configuration names a
+    store, it finds them as audit does, and --apply refuses.
 
     With --apply deletes expired completed and failed records from Postgres, in batches of
     a few milliseconds, holding a lock that keeps a second gc away. Redis removes its own.
@@ -58,13 +61,20 @@ def gc(
     """
     from idemctl.operations import gc as operation
     from idemctl.render.gc import report
+    from idemctl.run.audited import Surroundings
 
     options = operation.Options(apply=apply, workers=workers, backlog_after=backlog_after)
+    beside = Surroundings()
+    if not apply:
+        workplace, beside = work.workplace.found(work.run)
+        work = replace(work, workplace=workplace)
     targets = work.workplace.targets(work.run, writes=apply)
     work.say_what_is_assumed()
     with work.journal() if apply else nullcontext():
         outcome = operation.gc(targets, options, work.run)
+    outcome = replace(outcome, failures=(*beside.failures, *outcome.failures))
     for failure in outcome.failures:
         work.speech.complain(failure)
     made = report(outcome, work.run, work.now())
+    made = replace(made, status=worst([made.status, beside.why_stopped.status]))
     return work.remember(made) if apply else made

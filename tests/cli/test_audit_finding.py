@@ -204,3 +204,34 @@ def test_the_next_command_says_how_the_store_becomes_known(
     assert found.main("doctor", "--store", "reference").status == 0
     [item] = [one for one in audit(found).document["items"] if one["code"] == "malformed-record"]
     assert item["next"] == "idemctl doctor --store reference"
+
+
+def test_gc_shows_what_is_found_and_changes_nothing_by_a_guess(
+    found: Place, connection: psycopg.Connection[Any]
+) -> None:
+    def left() -> Any:
+        return connection.execute("SELECT count(*) FROM processed_events").fetchone()
+
+    before = left()
+    done = found.main("gc", "--pace", "full", "-o", "json")
+    assert done.status == 0, done.err
+    assert {item["store"] for item in done.document["items"]} >= {"reference", "bare", "outbox"}
+    assert "is taken for layout reference, as store reference.\n" in done.err
+    for words in (("gc", "--apply"), ("reconcile", "--apply", "--yes")):
+        refused = found.main(*words)
+        assert refused.status == ExitStatus.REFUSED
+        assert "by a guess at its layout nothing is changed\n  idemctl layout detect --write" in (
+            refused.err
+        )
+    assert left() == before
+    assert found.main("layout", "detect", "--write").status == 0
+    assert found.main("gc", "--apply", "--store", "reference", "--pace", "full").status == 0
+    assert left() < before
+
+
+def test_gc_says_which_server_kept_it_from_finding_stores(found: Place) -> None:
+    found.lead(REDIS_URL=NOWHERE)
+    done = found.main("gc", "--pace", "full", "-o", "json")
+    [error] = done.document["errors"]
+    assert (done.status, error["message"]) == (10, "redis: cannot reach Redis: connection refused")
+    assert {item["store"] for item in done.document["items"]} >= {"reference", "bare"}

@@ -224,12 +224,11 @@ def test_quiet_still_gives_the_document_that_was_asked_for(place: Place) -> None
 
 def test_what_is_assumed_is_said_on_stderr(looking: Place) -> None:
     (looking.folder / "idemctl.yaml").unlink()
-    done = looking.main("gc", "-o", "json", "--pace", "full")
-    assert done.document["store"] == "default"
+    done = looking.main("diagnose", "-o", "json", "--pace", "full")
     assert done.err == (
-        "idemctl gc: warning: No configuration names a store; the environment makes one, "
+        "idemctl diagnose: warning: No configuration names a store; the environment makes one, "
         "'default'.\n"
-        "idemctl gc: warning: Postgres is taken from DATABASE_URL, layout 'reference'.\n"
+        "idemctl diagnose: warning: Postgres is taken from DATABASE_URL, layout 'reference'.\n"
     )
     assert looking.main("gc", "-q", "--pace", "full").err == ""
 
