@@ -6,7 +6,6 @@ recognised. Reading needs nothing but the file. What it leaves out cannot be see
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
@@ -21,6 +20,7 @@ from idemctl.layouts.conditions import Condition, fields_of
 from idemctl.layouts.containers import Container
 from idemctl.layouts.instants import Unit
 from idemctl.layouts.paths import Path
+from idemctl.layouts.patterns import compiled
 from idemctl.layouts.siblings import Siblings, Template, is_member, refuse_strangers
 from idemctl.layouts.sides import Part, Side
 from idemctl.layouts.tables import TableName
@@ -33,20 +33,13 @@ if TYPE_CHECKING:
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
 
-def _compiled(text: str) -> re.Pattern[bytes]:
-    try:
-        return re.compile(text.encode("utf-8"), re.DOTALL)
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-
-
 def _names(text: str) -> str:
-    _compiled(text)
+    compiled(text)
     return text
 
 
 def _expression(text: str) -> str:
-    if "key" not in _compiled(text).groupindex:
+    if "key" not in compiled(text).groupindex:
         raise ValueError("must name the part that is the key: (?P<key>...)")
     return text
 

@@ -14,6 +14,7 @@ from idemctl.layouts.codecs import Word, decoding, unwrapping
 from idemctl.layouts.columns import as_bytes, texts
 from idemctl.layouts.joins import joined
 from idemctl.layouts.naming import Naming
+from idemctl.layouts.patterns import matching
 from idemctl.layouts.rows import RowReader
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class KeyspaceReader:
         self._decode = decoding(layout.codec[-1:])
         self._skip = len(prefix)
         self._pattern = re.compile(layout.key.encode("utf-8"), re.DOTALL)
-        self._lock = layout.lock and re.compile(layout.lock.encode("utf-8"), re.DOTALL)
+        self._match = matching(layout.key, self._skip)
+        self._lock = layout.lock and matching(layout.lock, self._skip)
         self._naming = None if layout.name is None else Naming(layout.name, prefix=prefix)
 
     def read(
@@ -180,11 +182,10 @@ class KeyspaceReader:
         self, raw_keys: Sequence[bytes], odd: dict[int, Flaw], locks: list[int]
     ) -> list[re.Match[bytes] | None]:
         """Take the names apart; one that the layout does not write is odd."""
-        match, skip = self._pattern.fullmatch, self._skip
-        names = [match(raw[skip:]) for raw in raw_keys]
+        names = list(map(self._match, raw_keys))
         if self._lock:
             for at, raw in enumerate(raw_keys):
-                if lock := self._lock.fullmatch(raw[skip:]):
+                if lock := self._lock(raw):
                     names[at] = lock
                     locks.append(at)
         if None in names:

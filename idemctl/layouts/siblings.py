@@ -7,13 +7,13 @@ at once.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from idemctl.layouts.naming import Naming
+from idemctl.layouts.patterns import matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,8 +90,7 @@ class Family:
     def __init__(self, key: str, siblings: Mapping[str, str], before: bytes) -> None:
         """Know records by `key`, the regular expression for what follows `before`."""
         self.members = list(map(member_of, siblings))
-        self._pattern = re.compile(key.encode("utf-8"), re.DOTALL)
-        self._skip = len(before)
+        self._match = matching(key, len(before))
         self._namings = [(Naming(one), "{scope}" in one) for one in siblings.values()]
 
     def of(self, names: Sequence[bytes]) -> Asked:
@@ -99,7 +98,7 @@ class Family:
 
         One whose name the layout does not write has none.
         """
-        parts = {name: self._pattern.fullmatch(name[self._skip :]) for name in names}
+        parts = {name: self._match(name) for name in names}
         known = {name: match.groupdict(b"") for name, match in parts.items() if match}
         keys = [one["key"] for one in known.values()]
         scopes = [one.get("scope", b"") for one in known.values()]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from idemctl.domain.records import Flaw, Status
 from idemctl.layouts.codecs import decoding, is_presence
 from idemctl.layouts.containers import Container
 from idemctl.layouts.detect.claims import LEAST, Claim
+from idemctl.layouts.patterns import matching
 from idemctl.layouts.statuses import StatusReader
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def _claim(layout: Layout, one: SeenKey, at: int, sure: float) -> Claim:
 
 
 def _reads(side: RedisLayout, held: Mapping[str, bytes | None]) -> bool:
-    pattern = re.compile(side.key.encode(), re.DOTALL)
-    if not all(pattern.fullmatch(name.encode(errors="surrogateescape")) for name in held):
+    match = matching(side.key)
+    if not all(match(name.encode(errors="surrogateescape")) for name in held):
         return False
     return is_presence(side.codec) or all(
         value is not None and _is_read(side, value) for value in held.values()

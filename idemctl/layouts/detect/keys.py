@@ -18,6 +18,7 @@ from idemctl.layouts.containers import Container
 from idemctl.layouts.detect.claims import LEAST, Claim
 from idemctl.layouts.detect.containers import claims_on_containers
 from idemctl.layouts.detect.names import explained, known_names
+from idemctl.layouts.patterns import matching
 from idemctl.layouts.statuses import StatusReader
 
 if TYPE_CHECKING:
@@ -68,11 +69,9 @@ class _Claimant:
         self._decode = decoding(side.codec)
         self._status_of = StatusReader(side.status).of
         self._known = known_names(side)
-        self._pattern = re.compile(side.key.encode(), re.DOTALL)
-        self._besides = [
-            re.compile(one.encode(), re.DOTALL) for one in (side.lock, side.beside) if one
-        ]
-        self._is_telling = not any(map(self._pattern.fullmatch, _ANYBODYS))
+        self._match = matching(side.key)
+        self._besides = [matching(one) for one in (side.lock, side.beside) if one]
+        self._is_telling = not any(map(self._match, _ANYBODYS))
 
     def claims(self, seen: Sequence[SeenKey]) -> Iterator[Claim]:
         mine = {at: sure for at, one in enumerate(seen) if (sure := self._value(one)) is not None}
@@ -153,11 +152,11 @@ class _Claimant:
                     break
 
     def _matches(self, name: bytes, prefix: bytes) -> bool:
-        return self._pattern.fullmatch(name[len(prefix) :]) is not None
+        return self._match(name[len(prefix) :]) is not None
 
     def _is_beside(self, name: bytes, prefix: bytes) -> bool:
         rest = name[len(prefix) :]
-        return any(pattern.fullmatch(rest) for pattern in self._besides)
+        return any(match(rest) for match in self._besides)
 
     def _is_named(self, name: bytes, prefix: bytes) -> bool:
         is_there = name.startswith(prefix)

@@ -13,12 +13,12 @@ thousands during the scan.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from idemctl.layouts.patterns import matching
 from idemctl.layouts.reading import KeyspaceReader
 from idemctl.stores.redis.fetch import CHUNK, CHUNKS, Rows
 from idemctl.stores.redis.kinds import fetcher_of, pages_of
@@ -140,8 +140,8 @@ def records_among(layout: RedisLayout, prefix: bytes) -> Callable[[list[bytes]],
     """Make what leaves out the names of keys that are no records."""
     if layout.beside is None:
         return lambda names: names
-    match, skip = re.compile(layout.beside.encode("utf-8"), re.DOTALL).fullmatch, len(prefix)
-    return lambda names: [name for name in names if match(name, skip) is None]
+    match = matching(layout.beside, len(prefix))
+    return lambda names: [name for name in names if match(name) is None]
 
 
 def names(lane: Lane, layout: RedisLayout, prefix: bytes, shard: Shard) -> Iterator[list[bytes]]:
