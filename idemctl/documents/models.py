@@ -118,6 +118,8 @@ def _message(detail: ErrorDetails) -> str:
         return "must not be empty" if is_empty else f"must be {_COMPARED[fault].format(**context)}"
     if fault in {"literal_error", "enum"}:
         return _choice_message(str(context["expected"]), given)
+    if fault == "string_pattern_mismatch":
+        return f"must have the form {context['pattern'].strip('^$')}"
     if fault in {"value_error", "assertion_error"}:
         return str(context["error"])
     said = detail["msg"]

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictStr, Tag
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictStr,
+    Tag,
+)
 
 from idemctl.layouts.paths import Path, taking
 
@@ -24,11 +33,23 @@ class _Node(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
+def _comparable(given: object) -> object:
+    if isinstance(given, str | int):
+        return given
+    raise ValueError(
+        "compares with text, a whole number, true or false; of what is absent say missing: true"
+    )
+
+
+_MOST_PARTS = 100
+"""Of one condition: each is asked of every record."""
+
+
 class Is(_Node):
     """The field has this value."""
 
     field: Path
-    value: str | int | StrictBool = Field(alias="is")
+    value: Annotated[str | int | StrictBool, BeforeValidator(_comparable)] = Field(alias="is")
 
 
 class Begins(_Node):
@@ -48,13 +69,13 @@ class Missing(_Node):
 class AllOf(_Node):
     """Every part holds."""
 
-    all: list[Condition] = Field(min_length=1)
+    all: list[Condition] = Field(min_length=1, max_length=_MOST_PARTS)
 
 
 class AnyOf(_Node):
     """At least one part holds."""
 
-    any: list[Condition] = Field(min_length=1)
+    any: list[Condition] = Field(min_length=1, max_length=_MOST_PARTS)
 
 
 class Not(_Node):

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from idemctl.layouts.besides import read_by
 from idemctl.layouts.codecs import Codec, Member, Word
 from idemctl.layouts.conditions import Condition, fields_of
 from idemctl.layouts.containers import Container
@@ -23,7 +24,7 @@ from idemctl.layouts.paths import Path
 from idemctl.layouts.patterns import compiled
 from idemctl.layouts.siblings import Siblings, Template, is_member, refuse_strangers
 from idemctl.layouts.sides import Part, Side
-from idemctl.layouts.tables import TableName
+from idemctl.layouts.tables import Column, TableName, refuse_long_names, refuse_nuls
 
 if TYPE_CHECKING:
     from pydantic import ValidationInfo
@@ -47,11 +48,11 @@ def _expression(text: str) -> str:
 class Child(Part):
     """A table whose rows go with their parent's."""
 
-    table: str
+    table: TableName
     """Without a schema, it stands in that of its parent, wherever that was found."""
-    join: str
+    join: Column
     """The column, of one name in both tables, that ties a row to its parent."""
-    step: str | None = None
+    step: Column | None = None
     """The column that names a unit of the parent's work, which is done once."""
     done: Condition | None = None
     """Which rows tell of a step that was done."""
@@ -60,10 +61,10 @@ class Child(Part):
 class PostgresLayout(Side):
     """How a library writes records into a table."""
 
-    table: str
+    table: TableName
     """The name that the library uses by default."""
-    key: str
-    scope: str | None = None
+    key: Column
+    scope: Column | None = None
     child: Child | None = None
     drags: tuple[TableName, ...] = ()
     """Tables whose rows may go with a record, or lose their reference to it, because the library
@@ -72,6 +73,12 @@ class PostgresLayout(Side):
     """Which rows are records; the others are somebody else's, and as if they were not there."""
     never_collected: Condition | None = None
     """Which rows stay, whatever their expiry; `always` for a table that holds the business."""
+
+    @model_validator(mode="after")
+    def _has_names_of_columns(self) -> Self:
+        refuse_nuls(self)
+        refuse_long_names(read_by(self) | set(self.besides))
+        return self
 
     @model_validator(mode="after")
     def _can_expire(self) -> Self:
@@ -111,7 +118,7 @@ class RedisLayout(Side):
     scope: Path | None = None
 
     container: Container = Container.KEY
-    prefix: str
+    prefix: Annotated[str, Field(max_length=1000)]
     """The prefix that the library uses by default; the name of the one key that holds all
     records, where a container does."""
     key: Annotated[str, AfterValidator(_expression)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _Name = Annotated[StrictStr, Field(min_length=1)]
-_Item = Annotated[StrictInt, Field(ge=0)]
+_Item = Annotated[StrictInt, Field(ge=0, le=9_999)]
 _Step = Annotated[
     Annotated[_Name, Tag("name")] | Annotated[_Item, Tag("item")],
     Discriminator(lambda step: "item" if type(step) is int else "name"),

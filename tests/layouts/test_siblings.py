@@ -57,7 +57,7 @@ def test_a_record_is_a_key_unless_the_layout_says_otherwise() -> None:
         ("field: [$body]", "field: [$x, 0]", "[$x, 0]", "$x is no sibling"),
         ('"{key}-code"', '"code"', '"code"', "must have {key} once"),
         ('"{key}-code"', '"{key}{id}"', '"{key}{id}"', "knows two parts in braces"),
-        ('code: "{key}', 'Code: "{key}', "Code", "pattern"),
+        ('code: "{key}', 'Code: "{key}', "Code", "must have the form"),
         ("codec: flag", "codec: json", "json", "is flag where a record is a member of a set"),
         ("codec: flag", 'codec: flag\n  lock: "(?P<key>.)"', '"(?P<key>.)"', "name a sibling"),
         ("set-member", "zset-member", "zset-member", "must be one of key, set-member"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from idemctl.layouts.detect.names import explained, known_names, needed_columns
 from idemctl.layouts.instants import suits
+from idemctl.layouts.tables import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -67,7 +68,7 @@ def claims_on_table(
             layout=layout,
             table=table,
             known=frozenset(known_names(layout.postgres) & table.columns.keys()),
-            has_its_name=_bare(layout.postgres.table) == table.name,
+            has_its_name=parts_of(layout.postgres.table)[-1] == table.name,
         )
         for layout in layouts
         if layout.postgres is not None and _fits(layout.postgres, table, others)
@@ -80,20 +81,10 @@ def claims_on_table(
 def _fits(side: PostgresLayout, table: SeenTable, others: Collection[str]) -> bool:
     if not needed_columns(side) <= table.columns.keys():
         return False
-    if side.child is not None and _bare(side.child.table) not in others:
+    if side.child is not None and parts_of(side.child.table)[-1] not in others:
         return False
     nested = {path[0] for path in side.paths() if isinstance(path, tuple)}
     if any(table.columns[str(column)] not in _JSON for column in nested):
         return False
     plain = [at for at in side.instants() if isinstance(at.field, str)]
     return all(suits(at, table.columns[str(at.field)]) for at in plain)
-
-
-def _bare(name: str) -> str:
-    """Take away the schema, and quotes.
-
-    >>> _bare("public.seen_events"), _bare('"InboxState"')
-    ('seen_events', 'InboxState')
-    """
-    last = name.rpartition('."' if name.endswith('"') else ".")[2]
-    return last.strip('"').replace('""', '"')

@@ -15,6 +15,7 @@ from psycopg import sql
 
 from idemctl.errors import ConfigError, Denied
 from idemctl.layouts.instants import suits
+from idemctl.layouts.tables import parts_of
 from idemctl.stores.postgres.connect import BatchFailed, transaction
 from idemctl.stores.postgres.queries import query
 
@@ -168,7 +169,7 @@ def find_child(connection: Connection, layout: PostgresLayout, place: str) -> in
     """
     if layout.child is None:
         return None
-    quoted = sql.Identifier(*layout.child.table.split(".")).as_string(connection)
+    quoted = sql.Identifier(*parts_of(layout.child.table)).as_string(connection)
     return find_table(connection, quoted, place).oid
 
 

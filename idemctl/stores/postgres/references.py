@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from psycopg import sql
 
 from idemctl.domain.references import OnDelete, Reference
+from idemctl.layouts.tables import parts_of
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 
@@ -34,7 +35,7 @@ def find_pins(
     """
     child = None
     if layout.child is not None:
-        child = sql.Identifier(*layout.child.table.split(".")).as_string(connection)
+        child = sql.Identifier(*parts_of(layout.child.table)).as_string(connection)
     with transaction(connection, place=place) as cursor:
         rows = cursor.execute(query("pins"), {"oid": oid, "child": child}).fetchall()
     return tuple(

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from idemctl.domain.instants import LONG_PAST, MISSING
 from idemctl.domain.retention import Promise, Tally, Verdict
+from idemctl.layouts.tables import parts_of
 from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.places import value
@@ -172,7 +173,7 @@ class Statements:
         children = query("no_children")
         if child is not None:
             join = sql.Identifier(child.join)
-            table = sql.Identifier(*child.table.split("."))
+            table = sql.Identifier(*parts_of(child.table))
             children = query("children", child=table, join=join)
         return {
             "leaf": leaf.identifier,

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from idemctl.domain.batch_size import BatchSize
 from idemctl.errors import Unsupported
+from idemctl.layouts.tables import parts_of
 from idemctl.stores.postgres.conditions import among, as_sql
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import by_ranges, heap_range
@@ -54,7 +55,7 @@ class StepInspector:
         self._place = place
         self._parts = {
             "fields": spelled(connection, fields(layout)),
-            "child": sql.Identifier(*child.table.split(".")),
+            "child": sql.Identifier(*parts_of(child.table)),
             "join": sql.Identifier(child.join),
             "step": sql.Identifier(child.step),
             "done": as_sql(child.done),

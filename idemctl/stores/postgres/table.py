@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Never
 
 from idemctl.errors import Unsupported
+from idemctl.layouts.tables import within
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.postgres.circumstances import read_circumstances
 from idemctl.stores.postgres.collect import Collector
@@ -246,9 +247,9 @@ class PostgresTable:
     def _placed_layout(self) -> PostgresLayout:
         """The layout, with its child table beside the table that was named."""
         child = self._layout.child
-        if child is None or "." in child.table:
+        if child is None:
             return self._layout
-        placed = child.model_copy(update={"table": f"{self._found.schema}.{child.table}"})
+        placed = child.model_copy(update={"table": within(self._found.schema, child.table)})
         return self._layout.model_copy(update={"child": placed})
 
     def _nameless(self) -> Unsupported:
