@@ -8,7 +8,7 @@ from idemctl.bootstrap.layouts import where_of
 from idemctl.bootstrap.openers import PostgresTableOpener, RedisKeyspaceOpener
 from idemctl.domain.policies import Policies
 from idemctl.domain.sight import Engine
-from idemctl.errors import Unsupported
+from idemctl.errors import ConfigError, Unsupported
 from idemctl.layouts.codecs import is_opaque
 from idemctl.layouts.sharing import apart, turns
 from idemctl.layouts.sight import sight_of
@@ -17,7 +17,7 @@ from idemctl.run.target import Target
 from idemctl.settings.policies import read_policies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from idemctl.bootstrap.layouts import Catalogue
@@ -25,6 +25,23 @@ if TYPE_CHECKING:
     from idemctl.layouts.transcript import Transcript
     from idemctl.run.run import Run
     from idemctl.settings import Settings
+
+
+def refuse_shared(settings: Settings, names: Iterable[str]) -> None:
+    """Refuse stores of which a side has several layouts, for who compares twins.
+
+    Raises:
+        ConfigError: one of them is such a store.
+    """
+    for name in names:
+        for engine in ("postgres", "redis"):
+            side = getattr(settings.stores[name], engine)
+            if side is not None and len(side.layouts) > 1:
+                raise ConfigError(
+                    f"{settings.origin(f'stores.{name}.{engine}.layout')}: {name} has several "
+                    f"layouts in {engine}, and only twins of one layout are compared",
+                    hint="idemctl audit reads all of them; name a store of one layout",
+                )
 
 
 class Sides:

@@ -200,24 +200,15 @@ class Workplace:
         found = {pair.store for pair in pairs}
         alone = [name for name in self.settings.asked if name not in found]
         if alone or not pairs:
-            self._refuse_shared(alone or list(self.settings.chosen()))
+            from idemctl.bootstrap.sides import refuse_shared
+
+            refuse_shared(self.settings, alone or self.settings.chosen())
             names = ", ".join(alone or self.settings.chosen())
             raise ConfigError(
                 f"{names}: not kept in both Postgres and Redis, so there is nothing to compare",
                 hint="name a store with postgres and redis, or set DATABASE_URL and REDIS_URL",
             )
         return pairs
-
-    def _refuse_shared(self, names: Sequence[str]) -> None:
-        for name in names:
-            for engine in ("postgres", "redis"):
-                side = getattr(self.settings.stores[name], engine)
-                if side is not None and len(side.layouts) > 1:
-                    raise ConfigError(
-                        f"{self.settings.origin(f'stores.{name}.{engine}.layout')}: {name} has "
-                        f"several layouts in {engine}, and only twins of one layout are compared",
-                        hint="idemctl audit reads all of them; name a store of one layout",
-                    )
 
     @property
     def asks_for_stores(self) -> bool:
