@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from idemctl.run.pace import PaceName
+from idemctl.settings import logs
 from idemctl.settings.logs import NamedLogs, logs_as_of, logs_of_stores
 from idemctl.stores.logs import Fields, HitLog
 
@@ -29,13 +30,19 @@ def hit_logs(workplace: Workplace, run: Run, files: Sequence[Path]) -> list[HitL
         named = [logs_as_of(workplace.settings, files)]
     else:
         named = [NamedLogs(files=tuple(files))]
-    return [
-        HitLog(
-            store=one.store,
-            files=one.files,
-            fields=Fields(**one.fields.model_dump()),
-            named_in=one.named_in,
-            gentle=run.pace_name is PaceName.GENTLE,
-        )
-        for one in named
-    ]
+    return [_log(one, run) for one in named]
+
+
+def logs_there_are(workplace: Workplace, run: Run) -> dict[str | None, HitLog]:
+    """List the logs of those chosen stores that have some, by store."""
+    return {one.store: _log(one, run) for one in logs.logs_there_are(workplace.settings)}
+
+
+def _log(named: NamedLogs, run: Run) -> HitLog:
+    return HitLog(
+        store=named.store,
+        files=named.files,
+        fields=Fields(**named.fields.model_dump()),
+        named_in=named.named_in,
+        gentle=run.pace_name is PaceName.GENTLE,
+    )

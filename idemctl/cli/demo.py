@@ -129,7 +129,7 @@ def _recover(tour: Tour) -> None:
     tour.run("sandbox", "inject", "flush", *tour.here)
     tour.run("diagnose", "--pace", "full", *_naming(_PAIRS), status=ExitStatus.FINDINGS)
     said = tour.ask("diagnose", "--pace", "full", *_naming(_PAIRS), status=ExitStatus.FINDINGS)
-    verdicts = {one["store"]: one["code"] for one in said["items"]}
+    verdicts = {one["store"]: one["verdict"] for one in said["summary"]["stores"]}
     flushed = dict.fromkeys(_PAIRS, "flushed")
     tour.expect("diagnose says that both pairs were flushed", verdicts == flushed, verdicts)
 

@@ -1,26 +1,33 @@
-"""diagnose: what happened to a pair, from a sample and the server's own account.
+"""diagnose: what happened to a store, from samples and the servers' own accounts.
 
-Gather: rows from all over the table that Redis is expected to have, which of them it has,
-and what the server counted. Decide: `domain.incident`. Nothing is changed.
+Gather: rows from all over the table that Redis is expected to have, which of them it has, and
+what the server counted; then what checks find in samples, what the witness says, and what logs
+tell. Decide: `domain.incident` for the loss of a store, `domain.failures` for the rank of all
+failure modes. Nothing is changed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.failures import rank
+from idemctl.domain.findings import Severity
 from idemctl.domain.incident import Verdict, blind_window
 from idemctl.errors import ExitStatus, IdemctlError, worst
 from idemctl.run.evidence import gather
 from idemctl.run.fitness import refuse_void
 from idemctl.run.pairing import opened
+from idemctl.run.symptoms import Symptoms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from idemctl.domain.failures import Ranked
     from idemctl.domain.incident import BlindWindow, Evidence, Fact
     from idemctl.domain.runbooks import Book
+    from idemctl.run.evidence import Gathered
     from idemctl.run.run import Run
     from idemctl.run.target import Pair
 
@@ -41,10 +48,11 @@ class Diagnosed:
     """About how many rows the table has; `None` where that is not known."""
     book: Book | None
     """The runbook for it, where one applies."""
+    symptoms: Symptoms = field(default_factory=Symptoms)
 
     @property
     def status(self) -> ExitStatus:
-        """Grade one pair."""
+        """Grade one pair by what it lost."""
         match self.evidence.verdict:
             case Verdict.NORMAL:
                 return ExitStatus.OK
@@ -65,7 +73,7 @@ class Diagnosed:
     @property
     def facts(self) -> dict[str, Fact]:
         """All of it, flat: what runbooks decide by."""
-        return facts_of(self.pair, self.evidence)
+        return facts_of(self.pair, self.evidence) | self.symptoms.facts
 
 
 def facts_of(pair: Pair, evidence: Evidence) -> dict[str, Fact]:
@@ -75,10 +83,26 @@ def facts_of(pair: Pair, evidence: Evidence) -> dict[str, Fact]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A failure mode for which something speaks in one store."""
+
+    store: str
+    ranked: Ranked
+    facts: Mapping[str, Fact]
+    """Those that it stands on."""
+    book: Book | None
+    """The runbook for it; `None` where there is none yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What was found out about all of them."""
 
     diagnosed: tuple[Diagnosed, ...]
+    suspects: tuple[Suspect, ...] = ()
+    """The gravest first."""
+    symptoms: Mapping[str, Symptoms] = field(default_factory=dict)
+    """By store, also of those that are no pairs, and those that could not be compared."""
     alone: Mapping[str, str]
     """Stores that are no pairs, and of what they consist: nothing to judge them by. Of both
     sides, said with no word, where one of them has several layouts."""
@@ -90,34 +114,95 @@ class Outcome:
         """The exit status of the whole."""
         statuses = [one.status for one in self.diagnosed]
         statuses += [failure.status for failure in self.failures]
+        if any(one.ranked.severity >= Severity.WARNING for one in self.suspects):
+            statuses.append(ExitStatus.FINDINGS)
+        if not self.diagnosed and not self.failures:
+            # What a store lost cannot be told by itself.
+            statuses.append(ExitStatus.UNREACHABLE)
         return worst(statuses) if statuses else ExitStatus.UNREACHABLE
 
 
 def diagnose(
-    pairs: Sequence[Pair], alone: Mapping[str, str], books: Iterable[Book], run: Run
+    pairs: Sequence[Pair],
+    alone: Mapping[str, str],
+    books: Iterable[Book],
+    run: Run,
+    *,
+    look: Callable[[str], Symptoms] = lambda _store: Symptoms(),
 ) -> Outcome:
-    """Look at each pair in turn; one that does not answer keeps nobody from the others."""
+    """Look at each store in turn; one that does not answer keeps nobody from the others.
+
+    Args:
+        pairs: stores whose sides can be compared.
+        alone: those that are no pairs, and of what they consist.
+        books: the runbooks that there are.
+        run: asked between steps whether to go on.
+        look: looks for symptoms of one store.
+    """
     shelf = tuple(books)
     done: list[Diagnosed] = []
     failures: list[IdemctlError] = []
+    symptoms: dict[str, Symptoms] = {}
+    facts: dict[str, dict[str, Fact]] = {}
     for pair in pairs:
+        # Before anything else: a server that is full evicts keys for what it is asked.
+        found = None
         try:
-            done.append(_diagnose(pair, shelf, _READ_FOR / len(pairs), run))
+            found = _gathered(pair, _READ_FOR / len(pairs), run)
         except IdemctlError as error:
             failures.append(error)
-    return Outcome(diagnosed=tuple(done), alone=alone, failures=tuple(failures))
+        symptoms[pair.store] = look(pair.store)
+        if found is not None:
+            one = _diagnosed(pair, found, symptoms[pair.store], shelf)
+            done.append(one)
+            facts[pair.store] = one.facts
+    symptoms |= {name: look(name) for name in alone}
+    suspects = [
+        suspect
+        for name, found in symptoms.items()
+        for suspect in _suspects(name, facts.get(name, found.facts), found, shelf)
+    ]
+    return Outcome(
+        diagnosed=tuple(done),
+        suspects=tuple(sorted(suspects, key=lambda one: -one.ranked.severity)),
+        symptoms=symptoms,
+        alone=alone,
+        failures=tuple(failures),
+    )
 
 
-def _diagnose(pair: Pair, shelf: Iterable[Book], read_for: timedelta, run: Run) -> Diagnosed:
+def _suspects(
+    store: str, facts: Mapping[str, Fact], found: Symptoms, shelf: Iterable[Book]
+) -> Iterator[Suspect]:
+    for ranked in rank(facts, found.told):
+        books = (one for one in shelf if one.failure_mode == ranked.mode and one.applies(facts))
+        yield Suspect(
+            store=store,
+            ranked=ranked,
+            facts={name: facts.get(name) for name in ranked.facts},
+            book=next(books, None),
+        )
+
+
+def _gathered(pair: Pair, read_for: timedelta, run: Run) -> tuple[Gathered, int | None]:
+    """Compare the sides of a pair on a sample; tell also about how many rows there are."""
     with opened(pair, writable=False, may_lag=True) as both:
         found = gather(both, pair.store, read_for, run)
         refuse_void(both.redis, found.evidence, run)
-    facts = facts_of(pair, found.evidence)
+        return found, both.row_estimate
+
+
+def _diagnosed(
+    pair: Pair, gathered: tuple[Gathered, int | None], symptoms: Symptoms, shelf: Iterable[Book]
+) -> Diagnosed:
+    found, row_estimate = gathered
+    facts = facts_of(pair, found.evidence) | symptoms.facts
     return Diagnosed(
         pair=pair,
         evidence=found.evidence,
         expected=found.expected,
         rows_read=found.rows_read,
-        row_estimate=both.row_estimate,
+        row_estimate=row_estimate,
         book=next((book for book in shelf if book.applies(facts)), None),
+        symptoms=symptoms,
     )

@@ -11,6 +11,7 @@ from idemctl.domain.outcomes import Report, Sheet
 from idemctl.errors import ExitStatus
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
+from idemctl.render.suspects import others, place, ranking, suspect_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +35,7 @@ _GRAVEST_FIRST = (*_SEVERITIES, Verdict.UNKNOWN, Verdict.NORMAL)
 _NOT_LOOKED_AT = (
     "records beyond the sample",
     "whether what is there is right, and what only Redis holds: idemctl reconcile compares that",
-    "whether Postgres itself was restored to an earlier time",
-    "any other failure mode",
+    "whether a retry came after its record had ended: no log tells that",
 )
 
 
@@ -50,9 +50,12 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
         started_at=run.started_at,
         finished_at=finished_at,
         summary=_summary(outcome),
-        items=[_item(one) for one in outcome.diagnosed if _happened(one)],
+        items=[
+            *(_item(one) for one in outcome.diagnosed if _happened(one)),
+            *(suspect_item(one) for one in others(outcome)),
+        ],
         errors=[failure(error) for error in outcome.failures],
-        sheets=[_sheet(outcome)],
+        sheets=[_sheet(outcome), *ranking(outcome)],
         headline=_headline(outcome),
     )
 
@@ -68,7 +71,8 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
     return {
         **(gravest[0].facts if gravest else {}),
         "cannot_judge": len(unknown) + len(outcome.alone) + len(outcome.failures),
-        "not_looked_at": list(_NOT_LOOKED_AT),
+        "not_looked_at": _not_looked_at(outcome),
+        "ranking": [place(one) for one in outcome.suspects],
         "stores": [
             *(
                 one.facts | _reach(one) | {"blind_window": _window(one)}
@@ -80,6 +84,11 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
             ),
         ],
     }
+
+
+def _not_looked_at(outcome: Outcome) -> list[str]:
+    said = [f"{name}: {why}" for name, one in outcome.symptoms.items() for why in one.not_looked_at]
+    return [*_NOT_LOOKED_AT, *said]
 
 
 def _reach(one: Diagnosed) -> dict[str, Any]:
@@ -216,7 +225,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             yield f"{name}: next: {_next(one)}"
     for name, side in outcome.alone.items():
         yield f"{name}: {_alone(side)}"
-    yield f"not looked at: {'; '.join(_NOT_LOOKED_AT)}"
+    yield f"not looked at: {'; '.join(_not_looked_at(outcome))}"
     yield _headline(outcome)
 
 
@@ -235,13 +244,15 @@ def _window_said(one: Diagnosed) -> str:
 
 def _headline(outcome: Outcome) -> str:
     happened = [one for one in outcome.diagnosed if _happened(one)]
-    if happened:
-        said = "; ".join(
+    besides = others(outcome)
+    if happened or besides:
+        said = [
             f"{one.pair.store}: {one.evidence.verdict.value}"
             + ("" if one.book is None else f", {one.book.failure_mode}")
             for one in happened
-        )
-        return f"something happened: {said}"
+        ]
+        said += [f"{one.store}: {one.ranked.mode.value}" for one in besides]
+        return f"something happened: {'; '.join(said)}"
     judged = [one for one in outcome.diagnosed if one.evidence.verdict is Verdict.NORMAL]
     if outcome.status is not ExitStatus.OK or not judged:
         return "cannot judge what happened"

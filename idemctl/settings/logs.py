@@ -39,7 +39,12 @@ def logs_of_stores(settings: Settings) -> Iterator[NamedLogs]:
             f"no logs are configured for {', '.join(without)}",
             hint="add logs: {files: [...]} to the store, or name files: idemctl hits FILE",
         )
-    for name, store in chosen.items():
+    yield from logs_there_are(settings)
+
+
+def logs_there_are(settings: Settings) -> Iterator[NamedLogs]:
+    """List the logs of those chosen stores that have some."""
+    for name, store in settings.chosen().items():
         if store.logs is not None:
             yield NamedLogs(
                 files=tuple(store.logs.files),

@@ -199,3 +199,6 @@ def test_one_pair_out_of_reach_keeps_nobody_from_the_other(pairs: Pairs) -> None
     assert document["exit"] == 10
     assert [one["verdict"] for one in document["summary"]["stores"]] == ["normal"]
     assert len(document["errors"]) == 1
+    [item] = document["items"]
+    assert (item["code"], item["store"]) == ("store-unavailable", "webhooks")
+    assert item["next"] == "idemctl doctor --store webhooks"
