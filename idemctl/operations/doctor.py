@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from idemctl.domain.references import Reference
-    from idemctl.domain.sight import Engine
     from idemctl.run.run import Run
     from idemctl.run.target import Target
     from idemctl.stores.answers import Description
@@ -61,7 +60,7 @@ def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcom
     """
     lines = list(known)
     with ExitStack() as opened:
-        clocks: dict[str, dict[Engine, tuple[str, Store]]] = {}
+        clocks: dict[str, list[tuple[str, Store]]] = {}
         for target in targets:
             run.checkpoint()
             store = target.opens.open(writable=False)
@@ -76,10 +75,11 @@ def doctor(targets: Iterable[Target], known: Iterable[Line], run: Run) -> Outcom
             lines += _described(target, description, took)
             lines += _rights(target, store)
             lines += _read(target, store)
-            if target.engine not in clocks.setdefault(target.store, {}):
-                clocks[target.store][target.engine] = (description.place, store)
+            asked = clocks.setdefault(target.store, [])
+            if not (target.is_shared and description.place in dict(asked)):
+                asked.append((description.place, store))
         for name, sides in clocks.items():
-            lines += _clocks(name, list(sides.values()))
+            lines += _clocks(name, sides)
     return Outcome(lines=tuple(lines))
 
 

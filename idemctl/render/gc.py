@@ -123,7 +123,10 @@ def _sheet(outcome: Outcome) -> Sheet:
 def _rows(one: Collected, outcome: Outcome) -> Iterator[tuple[str, ...]]:
     name, place = one.target.store, one.place
     if one.target.expires_by_itself and not one.collection.tallies:
-        yield name, place, "0", "cannot judge", "no key has this prefix; is it the right one?"
+        why = "no key has this prefix; is it the right one?"
+        if one.target.is_shared:
+            why = "no key is read through this layout"
+        yield name, place, "0", "cannot judge", why
     for group in one.collection.tallies:
         yield name, place, count(group.count), _fate(one, group, outcome), _why(one, group)
 

@@ -128,6 +128,12 @@ def test_gc_takes_from_each_layout_what_is_its_own(
     assert left(connection) == {"ours-busy": 3, "nobody": 2}
 
 
+def test_two_workers_take_the_same(rows: Place, connection: psycopg.Connection[Any]) -> None:
+    done = rows.main("gc", "--apply", "--store", "keys", "--workers", "2", *FULL)
+    assert (done.status, done.summary["deleted"]) == (0, 12)
+    assert left(connection) == {"ours-busy": 3, "nobody": 2}
+
+
 def test_gc_through_the_second_alone_would_take_the_first_one_s_work(
     rows: Place, connection: psycopg.Connection[Any]
 ) -> None:

@@ -45,5 +45,4 @@ def sample(
         statement = query("scan", fields=columns, leaf=leaf.identifier, range=where)
         with transaction(connection, place=place) as cursor:
             rows = fetched(cursor, statement)
-        if rows:
-            yield read(rows)
+        yield read(rows)

@@ -44,8 +44,8 @@ class Scanner:
         """Yield the rows of one shard, a range of pages at a time."""
         size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_TARGET)
         for rows in by_ranges(leaves, shard, size, self._rows):
-            if rows:
-                yield read(rows)
+            # None of them may be this layout's: the caller wants to rest, or to stop, all the same.
+            yield read(rows)
 
     def _rows(self, leaf: Leaf, pages: range) -> list[Row]:
         statement = query(

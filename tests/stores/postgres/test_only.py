@@ -113,3 +113,14 @@ def test_the_condition_stands_in_the_predicate_of_every_deletion(application: Se
         plain = Judgement(REFERENCE, retention).expired.as_string(application)
         said = Judgement(only(condition), retention).expired.as_string(application)
         assert len(said) > len(plain)
+
+
+def test_a_walk_over_rows_that_are_somebody_else_s_can_rest_and_stop(
+    database: str, application: Session
+) -> None:
+    """A million of them in silence would keep it from hearing a signal."""
+    fill(application, expired=500, live=0, columns=", endpoint", values=", 'GET /'")
+    with closing(open_table(database, layout=only(OURS))) as store:
+        for batches in (list(store.scan()), list(store.sample())):
+            assert batches
+            assert not any(map(len, batches))
