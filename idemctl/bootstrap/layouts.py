@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from idemctl.documents import Document
-    from idemctl.domain.proofs import Claim
     from idemctl.layouts.model import Layout
     from idemctl.settings import Settings
     from idemctl.settings.model import PostgresSettings, RedisSettings
@@ -79,6 +78,11 @@ def where_of(configured: PostgresSettings | RedisSettings, side: Any) -> str:
     return where
 
 
+def how_to_prove(store: str, layout: str) -> str:
+    """Give the command that tries a layout on the records of a store."""
+    return f"idemctl layout check {shlex.quote(layout)} --live --store {store}"
+
+
 class Catalogue:
     """Finds layouts by name, and says where a name that leads nowhere was written."""
 
@@ -129,11 +133,9 @@ class Catalogue:
 
     def _layout(self, name: str, engine: str, layout: str, writes_at: datetime | None) -> Layout:
         from idemctl.documents import read_model
-        from idemctl.domain.proofs import Claim
         from idemctl.layouts.model import Layout
 
-        document = self._document(name, engine, layout)
-        found = read_model(document, Layout)
+        found = read_model(self._document(name, engine, layout), Layout)
         side = getattr(found, engine)
         if side is None:
             raise ConfigError(
@@ -141,21 +143,30 @@ class Catalogue:
                 f"layout {layout} does not describe {engine}",
                 hint=f"choose a layout that does, or remove {engine} from the store",
             )
-        if writes_at is not None and found.proven == "source":
-            where = where_of(getattr(self._settings.stores[name], engine), side)
-            claim = Claim(store=name, engine=engine, where=where, digest=document.digest)
-            self._refuse_unproven(claim, layout, writes_at)
+        if writes_at is not None:
+            why = self.why_unproven(name, engine, layout, writes_at)
+            if why is not None:
+                raise Refused(
+                    f"{name}: layout {layout} {why}: nothing is changed through it in {engine}",
+                    hint=how_to_prove(name, layout),
+                )
         return found
 
-    def _refuse_unproven(self, claim: Claim, layout: str, now: datetime) -> None:
+    def why_unproven(self, name: str, engine: str, layout: str, now: datetime) -> str | None:
+        """Say why nothing may be written through a layout of a store; None where it may."""
+        from idemctl.documents import read_model
+        from idemctl.domain.proofs import Claim
+        from idemctl.layouts.model import Layout
+
+        document = self._document(name, engine, layout)
+        found = read_model(document, Layout)
+        if found.proven == "live":
+            return None
+        where = where_of(getattr(self._settings.stores[name], engine), getattr(found, engine))
+        claim = Claim(store=name, engine=engine, where=where, digest=document.digest)
         proof = self._proofs.newest(claim)
         why = "was not tried as it is on this store" if proof is None else proof.why_void(now)
-        if why is not None:
-            raise Refused(
-                f"{claim.store}: layout {layout} was read from the source of its library, and "
-                f"{why}: nothing is changed through it in {claim.engine}",
-                hint=f"idemctl layout check {shlex.quote(layout)} --live --store {claim.store}",
-            )
+        return None if why is None else f"was read from the source of its library, and {why}"
 
     def _document(self, name: str, engine: str, layout: str) -> Document:
         from pathlib import Path

@@ -10,6 +10,7 @@ from idemctl.domain.policies import Policies
 from idemctl.domain.sight import Engine
 from idemctl.errors import ConfigError, Unsupported
 from idemctl.layouts.codecs import is_opaque
+from idemctl.layouts.containers import Container
 from idemctl.layouts.sharing import apart, turns
 from idemctl.layouts.sight import sight_of
 from idemctl.layouts.transcript import transcript
@@ -66,17 +67,29 @@ class Sides:
             ConfigError: a layout, a policy file or a connection string is not there.
             Refused: it is to be written through a layout that nobody has tried.
         """
+        for engine in Engine:
+            yield from self.on(name, engine, run, writes=writes, through=through)
+
+    def on(
+        self,
+        name: str,
+        engine: Engine,
+        run: Run,
+        *,
+        writes: bool = False,
+        through: Layout | None = None,
+    ) -> Iterator[Target]:
+        """List those of one engine. See `of`."""
         promised = self._settings.stores[name].policies
         policies = Policies() if promised is None else read_policies(promised)
-        writes_at = run.started_at if writes else None
         application = f"idemctl {run.verb} {run.id}"
-        rows = self._layouts(name, "postgres", writes_at, through)
-        keys = self._layouts(name, "redis", writes_at, through)
-        targets = [
-            *self._tables(name, rows, policies, application, writes=writes),
-            *self._keyspaces(name, keys, policies, application),
-        ]
-        for layout, target in zip([*rows, *keys], targets, strict=True):
+        layouts = self._layouts(name, engine, run.started_at if writes else None, through)
+        targets = (
+            self._tables(name, layouts, policies, application, writes=writes)
+            if engine is Engine.POSTGRES
+            else self._keyspaces(name, layouts, policies, application)
+        )
+        for layout, target in zip(layouts, targets, strict=True):
             if through is None or through == layout:
                 yield target
 
@@ -160,6 +173,21 @@ class Sides:
                 known_faults=found.known_faults(layout),
                 is_configured=self._settings.names_stores,
             )
+
+    def is_filled(self, name: str) -> bool:
+        """Whether a store is a pair whose Redis side reconcile may write."""
+        store = self._settings.stores[name]
+        both = (store.postgres, store.redis)
+        if any(side is None or len(side.layouts) > 1 for side in both):
+            return False
+        try:
+            if isinstance(self.transcript(name), Unsupported):
+                return False
+            side = self._catalogue.side(name, "redis")
+        except ConfigError:
+            # Which of the two sides leads nowhere, whoever looks at that side is told.
+            return False
+        return side.container is Container.KEY and not side.siblings
 
     def transcript(self, name: str) -> Transcript | Unsupported:
         """Say how twins of a pair are written, or why they cannot be."""

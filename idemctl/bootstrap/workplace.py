@@ -6,16 +6,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from idemctl.bootstrap.layouts import Catalogue
-from idemctl.errors import ConfigError, ExitStatus, Refused, UsageError
+from idemctl.errors import ConfigError, Refused, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from idemctl.bootstrap.exploring import Exploration
+    from idemctl.bootstrap.roads import Roads
     from idemctl.bootstrap.sides import Sides
+    from idemctl.domain.purposes import Purpose
     from idemctl.layouts.model import Layout
-    from idemctl.operations.doctor import Line
     from idemctl.run.audited import Surroundings
     from idemctl.run.keeper import Keeper
     from idemctl.run.run import Run
@@ -215,24 +216,12 @@ class Workplace:
         """Whether stores were named, by an option or a variable; reads no file."""
         return bool(self._stores or self._environ.get("IDEMCTL_STORE"))
 
-    def known(self) -> Iterable[Line]:
-        """Tell doctor what the configuration itself says."""
-        from idemctl.operations.doctor import Line
+    def roads(self, run: Run, purposes: Sequence[Purpose]) -> Roads:
+        """Find the ways to the servers of the chosen stores, for what is wanted of those."""
+        from idemctl.bootstrap.roads import Roads
 
-        settings = self.settings
-        where = str(settings.file) if settings.file else "none; taken from the environment"
-        yield Line(store="", about="configuration", says=where)
-        for sentence in settings.assumed:
-            yield Line(store="", about="assumed", says=sentence)
-        usable = self._state.is_usable()
-        says = f"{settings.state_folder} ({settings.origin('state.folder')})"
-        yield Line(
-            store="",
-            about="state",
-            says=says if usable else f"{says}: this user cannot write there",
-            status=ExitStatus.OK if usable else ExitStatus.CONFIG,
-            fix=None if usable else "set state.folder, or IDEMCTL_STATE, to a folder of this user",
-        )
+        settings, state, sides = self.settings, self._state, self._sides
+        return Roads(settings, state, self._catalogue, sides, run=run, purposes=purposes)
 
     @cached_property
     def _sides(self) -> Sides:

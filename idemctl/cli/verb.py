@@ -34,6 +34,8 @@ class Work:
     run: Run
     workplace: Workplace
     speech: Speech
+    wants_color: bool
+    """Whether the report will be in color."""
     story: TextIO
     """Where a command that tells as it goes writes: stdout, unless a program reads that; with
     --quiet nowhere."""
@@ -147,7 +149,13 @@ def _execute(
     story: TextIO = sys.stdout if shared.output is Format.TABLE else sys.stderr
     if shared.quiet:
         story = io.StringIO()
-    work = Work(run=run, workplace=workplace, speech=speech, story=story)
+    work = Work(
+        run=run,
+        workplace=workplace,
+        speech=speech,
+        wants_color=shared.wants_color,
+        story=story,
+    )
     with run.stop.heeding_signals():
         try:
             report = function(work, **own)

@@ -15,6 +15,15 @@ class Purpose(StrEnum):
     SIGHT = "all that audit can see"
     """Nothing fails without it: some checks cannot judge."""
 
+    @property
+    def role(self) -> str:
+        """The name of the role that serves it and nothing else; for sight there is none.
+
+        >>> Purpose.GC.role
+        'idemctl_gc'
+        """
+        return f"idemctl_{self.split()[0]}"
+
 
 EVERY_VERB = (Purpose.READING, Purpose.GC, Purpose.RECONCILE)
 """Those for which there is a role."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,14 +54,69 @@ def test_a_healthy_sandbox_is_well_in_every_line(whole: Place) -> None:
     assert (done.status, done.err) == (0, "")
     items = done.document["items"]
     assert {item["status"] for item in items} == {"ok"}
-    assert done.summary == {"looked_at": len(items), "wrong": 0}
-    connections = [(one["store"], one["says"]) for one in items if one["code"] == "connection"]
-    for (store, says), (expected, side) in zip(connections, SIDES, strict=True):
-        assert store == expected
-        assert says.startswith(f"{side}: ")
-        assert ", primary, as " in says
-    assert items[0]["says"] == f"{whole.folder}/idemctl.yaml"
+    assert done.summary == {
+        "looked_at": len(items), "wrong": 0, "cannot_judge": 0, "not_looked_at": 0,
+    }  # fmt: skip
+    places = [(one["store"], one["says"].split(",")[0]) for one in items if one["code"] == "place"]
+    assert sorted(places) == sorted(SIDES)
+    assert items[0]["says"] == f"{whole.folder}/idemctl.yaml (current folder)"
     assert items[1]["says"] == f"{whole.state} (environment IDEMCTL_STATE)"
+
+
+def test_the_lines_come_in_the_order_in_which_one_thing_needs_the_other(whole: Place) -> None:
+    items = whole.main("doctor", "-o", "json", "--store", "payments").document["items"]
+    assert [item["code"] for item in items if not item["server"]] == [
+        "configuration", "state", "settings", "settings", "settings",
+        "terminal", "locale", "cron", "clock",
+    ]  # fmt: skip
+    side = ["place", "rights", "rights", "rights", "layout", "records"]
+    way = ["name", "tcp", "tls", "login", "version"]
+    by_server = {
+        server: [item["code"] for item in items if item["server"] == server]
+        for server in ("DATABASE_URL", "REDIS_URL")
+    }
+    assert by_server == {
+        "DATABASE_URL": [*way, "role", "pooler", *side],
+        # Nothing is collected from Redis.
+        "REDIS_URL": [*way, "answers", "role", "eviction", *side[:3], *side[4:]],
+    }
+    assert all(item["took_ms"] > 0 for item in items if item["code"] in {"tcp", "login", "place"})
+
+
+def test_each_value_that_counts_is_told_with_its_origin(whole: Place) -> None:
+    items = whole.main("doctor", "-o", "json", "--store", "payments").document["items"]
+    assert [item["says"] for item in items if item["code"] == "settings"] == [
+        (
+            "postgres: dsn_env DATABASE_URL (idemctl.yaml:4:16), layout reference "
+            "(idemctl.yaml:4:39), table public.processed_events (idemctl.yaml:4:58)"
+        ),
+        (
+            "redis: url_env REDIS_URL (idemctl.yaml:5:13), layout reference (idemctl.yaml:5:33), "
+            "prefix idem: (idemctl.yaml:5:52), ttl 1d (idemctl.yaml:5:69)"
+        ),
+        (
+            "ttl 7d (idemctl.yaml:8:5), write_order postgres-first (idemctl.yaml:6:5), "
+            "on_redis_miss postgres (idemctl.yaml:7:5)"
+        ),
+    ]
+
+
+def test_what_cron_needs_is_told_and_enough(whole: Place) -> None:
+    items = whole.main("doctor", "-o", "json", "--store", "payments").document["items"]
+    [cron] = [item["says"] for item in items if item["code"] == "cron"]
+    program, _, options = cron.partition("so write ")[2].partition(";")[0].partition(" with ")
+    assert options == f"--config {whole.folder}/idemctl.yaml"
+    names = cron.partition("; set ")[2].partition(" in the crontab")[0].split(", ")
+    assert set(names) == {"DATABASE_URL", "REDIS_URL", "IDEMCTL_STATE"}
+    bare = {"HOME": "/", "PATH": "/usr/bin:/bin", "PYTHONPATH": whole.environ["PYTHONPATH"]}
+    words = shlex.split(f"{program} doctor --store payments -o json {options}")
+    bare |= {name: whole.environ[name] for name in names}
+    done = subprocess.run(words, cwd="/", env=bare, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    # The control: without one of them it is not.
+    del bare["REDIS_URL"]
+    done = subprocess.run(words, cwd="/", env=bare, capture_output=True, text=True, check=False)
+    assert done.returncode == 78
 
 
 def test_clocks_are_compared_where_a_store_has_two_sides(whole: Place) -> None:
@@ -73,7 +130,7 @@ def test_clocks_are_compared_where_a_store_has_two_sides(whole: Place) -> None:
 def test_store_show_tells_each_side(whole: Place) -> None:
     done = whole.main("store", "show", "-o", "json")
     assert (done.status, done.err) == (0, "")
-    items = done.document["items"]
+    items = [item for item in done.document["items"] if item["code"] == "store"]
     assert [(item["store"], item["place"]) for item in items] == SIDES
     assert {item["product"] for item in items} == {"PostgreSQL", "Valkey"}
     assert [item["pattern"] for item in items] == [
@@ -86,10 +143,11 @@ def test_store_show_tells_each_side(whole: Place) -> None:
 
 def test_store_show_takes_the_stores_that_were_named(whole: Place) -> None:
     done = whole.main("store", "show", "-o", "json", "--store", "outbox", "--store", "messages")
-    assert [item["store"] for item in done.document["items"]] == ["outbox", "messages"]
+    sides = [item for item in done.document["items"] if item["code"] == "store"]
+    assert [item["store"] for item in sides] == ["outbox", "messages"]
     whole.lead(IDEMCTL_STORE="outbox")
     done = whole.main("store", "show", "-o", "json")
-    assert [item["store"] for item in done.document["items"]] == ["outbox"]
+    assert {item["store"] for item in done.document["items"]} == {"outbox"}
 
 
 def test_store_show_fails_where_a_store_does_not_answer(whole: Place) -> None:
@@ -103,11 +161,16 @@ def test_doctor_goes_on_after_a_store_that_does_not_answer(whole: Place) -> None
     whole.lead(REDIS_URL="redis://127.0.0.1:1/0")
     done = whole.main("doctor", "-o", "json")
     assert done.status == 10
-    wrong = [item for item in done.document["items"] if item["status"] != "ok"]
-    assert [(item["store"], item["code"], item["status"]) for item in wrong] == [
-        (store, "connection", "unreachable") for store, place in SIDES if place.startswith("redis")
+    there = [item for item in done.document["items"] if item["server"] == "REDIS_URL"]
+    behind = ("tls", "login", "version", "answers", "role", "eviction")
+    redis = [store for store, place in SIDES if place.startswith("redis")]
+    assert [(item["store"], item["code"], item["status"]) for item in there] == [
+        (None, "name", "ok"),
+        (None, "tcp", "unreachable"),
+        *((None, code, "not looked at") for code in behind),
+        *((store, "place", "not looked at") for store in redis),
     ]
-    assert all(item["fix"] for item in wrong)
+    assert [item["code"] for item in there if item["fix"]] == ["tcp"]
     well = [item["store"] for item in done.document["items"] if item["code"] == "rights"]
     assert set(well) == {"payments", "webhooks", "workflows", "outbox"}
 
@@ -148,8 +211,13 @@ def test_the_grants_that_doctor_names_are_enough(
         ]
     )
     table = place.main("doctor").out.splitlines()
-    assert [line for line in table if line.startswith("fix: ")] == [f"fix: {one}" for one in grants]
+    sees_more = f"fix: GRANT pg_read_all_stats TO {reader};"
+    fixes = [line for line in table if line.startswith("fix: ")]
+    assert [line for line in fixes if line != sees_more] == [f"fix: {one}" for one in grants]
+    assert sees_more in fixes
     assert table[-1].startswith(f"{len(grants)} things of ")
+    # Who only reads lacks nothing.
+    assert place.main("doctor", "--role", "reading").status == 0
 
     for grant in grants:
         seeded.observer.execute(grant.encode())

@@ -12,8 +12,9 @@ import pytest
 
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.purposes import Purpose
+from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, Unreachable
-from idemctl.operations.doctor import doctor
+from idemctl.operations.doctor import Line, Outcome, Role, Roles
 from idemctl.operations.gc import Options, gc
 from idemctl.operations.store_show import show as store_show
 from idemctl.render import doctor as doctor_report
@@ -22,11 +23,11 @@ from idemctl.render import store_show as store_report
 from idemctl.render.envelope import envelope
 from idemctl.render.figures import count, span, when
 from idemctl.render.formats import Format, show
-from tests.operations.tables import DAY, HOUR, NOW, a_run, right, row, some_rows, target
+from tests.operations.tables import DAY, HOUR, NOW, a_run, row, some_rows, target
 
 if TYPE_CHECKING:
     from idemctl.domain.outcomes import Report
-    from idemctl.operations.gc import Outcome
+    from idemctl.operations.gc import Outcome as Collected
     from idemctl.run.run import Run
 
 APPLY = Options(apply=True)
@@ -50,7 +51,7 @@ def expected(name: str) -> str:
     return Path(__file__).with_name("expected").joinpath(f"{name}.txt").read_text("utf-8")
 
 
-def of_gc(outcome: Outcome, run: Run | None = None) -> Report:
+def of_gc(outcome: Collected, run: Run | None = None) -> Report:
     return gc_report.report(outcome, run or a_run(), NOW)
 
 
@@ -208,26 +209,60 @@ def test_every_reason_to_keep_a_record_is_said() -> None:
 
 
 def test_doctor_is_this_table() -> None:
-    from idemctl.operations.doctor import Line
-
-    delete = right("DELETE on t", "GRANT it;", Purpose.GC)
-    known = Line(store="", about="configuration", says="none")
-    outcome = doctor([target(rights=(delete,))[0]], [known], a_run())
-    lines = tuple(replace(line, took=timedelta(0)) for line in outcome.lines)
-    report = doctor_report.report(replace(outcome, lines=lines), a_run(), NOW)
+    seen = Line(about="configuration", says="none")
+    denied = Line(
+        about="rights", says="DELETE on t: missing", server="A_URL", store="payments",
+        status=ExitStatus.DENIED, fix="GRANT it;",
+    )  # fmt: skip
+    lines = (
+        seen,
+        Line(about="tcp", says="answers", server="A_URL", took=timedelta(milliseconds=12)),
+        denied,
+        replace(denied, says="SELECT on u: missing"),
+        Line(about="role", says="a replica", server="A_URL", is_judged=False, fix="elsewhere"),
+        Line(about="place", says="behind tcp", server="B_URL", store="a", is_looked_at=False),
+    )
+    report = doctor_report.report(Outcome(lines=lines), a_run(), NOW)
     assert table(report) == expected("doctor")
-    assert report.summary == {"looked_at": 4, "wrong": 1}
+    assert report.status is ExitStatus.DENIED
+    assert report.summary == {"looked_at": 5, "wrong": 2, "cannot_judge": 1, "not_looked_at": 1}
     assert report.items[2] == {
         "code": "rights",
+        "server": "A_URL",
         "store": "payments",
         "status": "denied",
-        "says": "DELETE on t for gc --apply: missing",
+        "says": "DELETE on t: missing",
         "fix": "GRANT it;",
         "took_ms": 0.0,
     }
-    assert report.items[0]["store"] is None
-    well = doctor_report.report(replace(outcome, lines=lines[:2]), a_run(), NOW)
-    assert well.headline == "all 2 lines are well"
+    assert [item["status"] for item in report.items[4:]] == ["cannot judge", "not looked at"]
+    assert report.items[0]["store"] is report.items[0]["server"] is None
+    assert report.items[1]["took_ms"] == 12.0
+    well = doctor_report.report(Outcome(lines=(seen, seen)), a_run(), NOW)
+    assert well.headline == "nothing must be put right in 2 lines"
+
+
+def test_roles_are_text_for_a_pipe_those_of_postgres_first() -> None:
+    redis = Role(
+        named="REDIS_URL", stores=("a",), engine=Engine.REDIS, purpose=Purpose.READING,
+        statements=("ACL SETUSER idemctl_reading on",),
+    )  # fmt: skip
+    postgres = replace(
+        redis, named="A_URL", engine=Engine.POSTGRES, statements=("CREATE x;", "GRANT y;")
+    )
+    gc = replace(postgres, purpose=Purpose.GC, statements=("GRANT z;",))
+    elsewhere = replace(postgres, named="B_URL", stores=("b", "c"))
+    report = doctor_report.of_roles(Roles(roles=(redis, postgres, gc, elsewhere)), a_run(), NOW)
+    assert table(report) == expected("doctor-grants")
+    assert report.items[1] == {
+        "code": "role",
+        "stores": ["a"],
+        "server": "A_URL",
+        "engine": "postgres",
+        "role": "idemctl_reading",
+        "for": "reading",
+        "statements": ["CREATE x;", "GRANT y;"],
+    }
 
 
 def test_store_show_is_this_table() -> None:

@@ -69,7 +69,7 @@ def connect(dsn: Secret, *, place: str, application: str, writable: bool) -> Con
         )
     except (psycopg.ProgrammingError, UnicodeError):
         # The driver's own message repeats a part of the string, password included.
-        raise _unreadable(place) from None
+        raise unreadable(place) from None
     except psycopg.OperationalError as error:
         raise _refusal(error, place) from None
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
@@ -160,7 +160,7 @@ def _refusal(error: psycopg.OperationalError, place: str) -> IdemctlError:
     """Tell why no connection came about; libpq gives no code here, only its own text."""
     said = str(error)
     if "FATAL" not in said and any(sign in said for sign in _UNREADABLE):
-        return _unreadable(place)
+        return unreadable(place)
     if "authentication failed" in said or "no password supplied" in said or "pg_hba" in said:
         return Denied(
             f"{place}: Postgres refused these credentials",
@@ -181,7 +181,8 @@ def _refusal(error: psycopg.OperationalError, place: str) -> IdemctlError:
     )
 
 
-def _unreadable(place: str) -> ConfigError:
+def unreadable(place: str) -> ConfigError:
+    """Say that a connection string is none, without a part of it."""
     return ConfigError(
         f"{place}: the Postgres connection string cannot be read",
         hint="write postgresql://user@host:5432/database or key=value pairs",

@@ -29,6 +29,11 @@ def read_clock(connection: Connection, place: str) -> datetime:
     return at
 
 
+def is_supported(number: int) -> bool:
+    """Whether a version, as Postgres numbers it, is at or above the floor."""
+    return number >= _FLOOR
+
+
 def describe(
     connection: Connection,
     *,
@@ -58,7 +63,7 @@ def describe(
     return Description(
         product="PostgreSQL",
         version=version,
-        supported=number >= _FLOOR,
+        supported=is_supported(number),
         place=place,
         user=user,
         is_replica=is_replica,

@@ -7,6 +7,7 @@ one server means nothing to the server that answers at the same address a second
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -18,9 +19,10 @@ from idemctl.stores.redis.translation import refusal
 from idemctl.stores.redis.watched import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import timedelta
     from socket import socket
+    from ssl import SSLSocket
 
     from idemctl.domain.secrets import Secret
     from idemctl.stores.redis.slots import Node
@@ -95,22 +97,57 @@ def connect(
         Denied: it refuses these credentials.
         ConfigError: the URL cannot be read, or names no database there is.
     """
-    whole = url.reveal()
+    kind, options = options_of(url, place)
+    if node is not None:
+        kind, options = _redirected(kind, options, node)
+    ours = _OURS if patience is None else _OURS | {"socket_timeout": patience.total_seconds()}
+    wire = _connected(kind, options | ours, url, place)
+    return wire, str(options.get("username") or "default")
+
+
+@contextmanager
+def secured(url: Secret, *, place: str, node: Node | None = None) -> Iterator[SSLSocket | None]:
+    """Agree on TLS, and say nothing; `None` where the URL asks for none. See `connect`.
+
+    Raises:
+        Unreachable: no server answers, or it is not trusted.
+        ConfigError: the URL cannot be read, or names a file that is not there.
+    """
+    kind, options = options_of(url, place)
+    if not issubclass(kind, driver.SSLConnection):
+        yield None
+        return
+    if node is not None:
+        kind, options = _redirected(kind, options, node)
+    silent = {"redis_connect_func": lambda _: None}
+    wire = _connected(kind, options | _OURS | silent, url, place)
     try:
-        kind, options = _parsed(whole)
-        if node is not None:
-            kind, options = _redirected(kind, options, node)
-        ours = _OURS if patience is None else _OURS | {"socket_timeout": patience.total_seconds()}
-        wire = cast("Wire", _showing_its_socket(kind)(**_TIMEOUTS | options | ours))
+        yield cast("SSLSocket", wire.socket)
+    finally:
+        wire.disconnect()
+
+
+def options_of(url: Secret, place: str) -> tuple[type, dict[str, Any]]:
+    """Give the class of connection that a URL asks for, and its options.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return _parsed(url.reveal())
     except (exceptions.RedisError, *_UNREADABLE):
         raise _unreadable(place) from None
+
+
+def _connected(kind: type, options: dict[str, Any], url: Secret, place: str) -> Wire:
     try:
+        wire = cast("Wire", _showing_its_socket(kind)(**_TIMEOUTS | options))
         wire.connect()
     except exceptions.RedisError as error:
-        raise refusal(error, whole, place) from None
+        raise refusal(error, url.reveal(), place) from None
     except _UNREADABLE:
         raise _unreadable(place) from None
-    return wire, str(options.get("username") or "default")
+    return wire
 
 
 def _redirected(kind: type, options: dict[str, Any], node: Node) -> tuple[type, dict[str, Any]]:

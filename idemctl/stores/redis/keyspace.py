@@ -102,7 +102,7 @@ class RedisKeyspace(NeverInRedis):
 
     def rights(self) -> Sequence[Right]:
         """See `Describes.rights`."""
-        return list(try_rights(self._lane(), self._layout, self._prefix, database_of(self._url)))
+        return try_rights(self._lane(), self._layout, self._prefix, database_of(self._url))
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`, and `stores.redis.scan` for what is bounded and what is not read.

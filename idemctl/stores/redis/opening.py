@@ -44,7 +44,7 @@ def open_lane(
         Denied: it is a cluster, and this user may not ask how it is divided.
         Unreachable: Sentinels name a primary that is none any more.
     """
-    behind = _watched(url, place)
+    behind = read_watched(url, place)
     primary = None
     if behind is not None:
         primary, url = find_primary(behind, place=place, application=application), behind.url
@@ -74,7 +74,12 @@ def open_lane(
     return whole
 
 
-def _watched(url: Secret, place: str) -> Watched | None:
+def read_watched(url: Secret, place: str) -> Watched | None:
+    """Read what Sentinels a URL names, and what they watch; `None` where it names none.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
         return watched(url)
     except ValueError:

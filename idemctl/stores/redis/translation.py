@@ -110,7 +110,9 @@ def _no_connection(error: exceptions.RedisError, whole: str, place: str) -> Idem
     cause = error.__context__
     is_unix, is_tls = whole.startswith("unix:"), whole.startswith("rediss:")
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return _unreachable(place, "the server's certificate is not trusted")
+        return _unreachable(
+            place, f"the server's certificate is not trusted: {cause.verify_message}"
+        )
     if isinstance(cause, ssl.SSLError):
         return _unreachable(place, "TLS could not be agreed on")
     if isinstance(cause, gaierror):
