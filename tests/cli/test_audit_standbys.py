@@ -303,3 +303,21 @@ def test_an_archive_that_refuses_is_told_until_it_takes_again(
         within=90,
     )
     assert found(place, followed.dsn) == {}
+
+
+def test_doctor_does_not_judge_what_a_standby_shows(place: Place, followed: Followed) -> None:
+    place.lead(DATABASE_URL=followed.standby_dsn)
+    done = place.main("doctor", "-o", "json")
+    assert done.status == 0
+    items = done.document["items"]
+    [role] = [item for item in items if item["code"] == "role"]
+    assert (role["status"], role["fix"]) == ("cannot judge", "let DATABASE_URL lead to the primary")
+    assert role["says"].startswith("a replica, which may be behind")
+    # The rights are those of the primary, and the records are there.
+    assert {item["status"] for item in items if item is not role} == {"ok"}
+    # The control: on the primary there is nothing that is not judged.
+    place.lead(DATABASE_URL=followed.dsn)
+    assert place.main("doctor", "-o", "json").summary["cannot_judge"] == 0
+    # What doctor foretells: gc refuses there.
+    place.lead(DATABASE_URL=followed.standby_dsn)
+    assert place.main("gc", "--apply", "-o", "json").status == 5
