@@ -65,7 +65,7 @@ lock:
 system:
 	@apt-get update -qq
 	@DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
-		postgresql-15 redis-server > /dev/null
+		pgbouncer postgresql-15 redis-server > /dev/null
 
 # The tests that need it.
 test-system: install
