@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from idemctl.run.keeper import Keeper
-    from idemctl.stores.ports import Lock
+    from idemctl.stores.locking import Lock
 
 _LOCK_CHECK_SECONDS = 0.2
 _FREEZE_CHECK_SECONDS = 1.0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from idemctl.run.copies import Beat
     from idemctl.run.keeper import Kept
     from idemctl.run.run import Run
-    from idemctl.stores.ports import Locks
+    from idemctl.stores.locking import Locks
 
 FROZEN_BY_ITSELF_FOR = timedelta(hours=24)
 

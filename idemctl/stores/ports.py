@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from idemctl.stores.answers import WHOLE
+from idemctl.stores.locking import Locks
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -236,31 +237,6 @@ class Inspects(Protocol):
 
         Raises:
             Unsupported: the layout says nothing of steps.
-        """
-        ...
-
-
-class Lock(Protocol):
-    """A lock that this process holds at a store."""
-
-    def is_held(self) -> bool:
-        """Ask the store; false once it was lost, and then for good."""
-        ...
-
-    def release(self) -> None:
-        """Give it back; a lost lock is no error."""
-        ...
-
-
-class Locks(Protocol):
-    """Lets one run at a time work on a store, across hosts."""
-
-    def lock(self, purpose: str) -> Lock:
-        """Take the lock without waiting.
-
-        Raises:
-            Locked: Somebody else holds it; the message says who.
-            Refused: Such a lock would not be dependable here.
         """
         ...
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Choose, Description, Found, Held, Right, Shard, Wanted
-    from idemctl.stores.ports import Lock
+    from idemctl.stores.locking import Lock
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf, Table
 
