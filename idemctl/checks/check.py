@@ -125,6 +125,8 @@ class Source(StrEnum):
     """In what all records together say of a key."""
     CHILD = "child"
     """In the rows of a child table."""
+    ORDER = "order"
+    """In the rows that come after one."""
     TWINS = "twins"
     """In the comparison of a pair."""
     CLOCKS = "clocks"

@@ -118,10 +118,28 @@ OUTBOX_OVERDUE = Check(
     next="idemctl diagnose --store {store}",
 )
 
+OUTBOX_OVERTAKEN = Check(
+    code="outbox-overtaken",
+    severity=Severity.ERROR,
+    engines=frozenset({Engine.POSTGRES}),
+    patterns=frozenset({Pattern.OUTBOX}),
+    needs=((Sight.STATUS,), (Sight.AGE,), (Sight.ORDER,)),
+    source=Source.ORDER,
+    evidence=lambda _found, _facts: "not dispatched, and a later event of the same aggregate was",
+    what="An event that is not dispatched, though one with a higher number in the same aggregate "
+    "was, more than five minutes ago.\n"
+    "The layout says what both are: `order: {within: aggregate, by: sequence}` in `outbox`.\n"
+    "The later ones are found by the index on these two; without one this cannot be judged.",
+    why="Whoever listens was told the end of a story before its middle, and will be told the "
+    "middle as if it were the end.",
+    next="idemctl diagnose --store {store}",
+)
+
 CHECKS = (
     STUCK_IN_PROGRESS,
     LEASE_NEVER_FILLED,
     WORKFLOW_STUCK,
     WORKFLOW_STEP_REPEATED,
     OUTBOX_OVERDUE,
+    OUTBOX_OVERTAKEN,
 )

@@ -47,6 +47,8 @@ class Sight(StrEnum):
     """Which of two twins is the newer one."""
     STEPS = "steps"
     """The units of a run's work, in a child table."""
+    ORDER = "order"
+    """Which of two events comes first."""
     TTL = "ttl"
     """How long records are kept, by the configuration."""
     POLICY = "policy"
@@ -60,6 +62,7 @@ Needs = tuple[tuple[Sight, ...], ...]
 
 _OUTSIDE = {
     Sight.STEPS: ("no child table with steps", "child: with step: and done: in the layout"),
+    Sight.ORDER: ("no order of events", "order: with within: and by: in the layout"),
     Sight.TTL: ("no ttl in the configuration", "ttl:, redis.ttl: or policies: in idemctl.yaml"),
     Sight.POLICY: ("no policies in the configuration", "policies: in idemctl.yaml"),
     Sight.TWIN: ("no second store with the same keys", "a store of the other kind, as a pair"),

@@ -29,6 +29,8 @@ def read_by(side: Side) -> set[str]:
     # In Redis the key is cut out of a name; a member of the value may repeat it.
     key = getattr(side, "key_field" if hasattr(side, "key_field") else "key")
     others = (side.client, side.request_headers, side.response_headers, side.response_body)
+    order = getattr(side, "order", None)
+    others += () if order is None else (order.within, order.by)
     places = {*side.paths(), *others, key, getattr(side, "scope", None)} - {None}
     firsts = (place[0] if isinstance(place, tuple) else place for place in places)
     return {first for first in firsts if isinstance(first, str)}

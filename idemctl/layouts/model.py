@@ -58,6 +58,15 @@ class Child(Part):
     """Which rows tell of a step that was done."""
 
 
+class Order(Part):
+    """The order in which the work of some rows is done, where the application promises one."""
+
+    within: str
+    """The column whose equal values make one sequence: the aggregate of an event."""
+    by: str
+    """The column that counts within it."""
+
+
 class PostgresLayout(Side):
     """How a library writes records into a table."""
 
@@ -66,6 +75,7 @@ class PostgresLayout(Side):
     key: Column
     scope: Column | None = None
     child: Child | None = None
+    order: Order | None = None
     drags: tuple[TableName, ...] = ()
     """Tables whose rows may go with a record, or lose their reference to it, because the library
     means it so. Without a schema, they stand in that of `table`."""

@@ -52,5 +52,7 @@ def _seen(side: Side) -> Iterator[Sight]:
             yield Sight.STATUS
         parts = re.compile(side.key).groupindex
         yield from (one for one in (Sight.SCOPE, Sight.ENDPOINT) if one.value in parts)
+    if isinstance(side, PostgresLayout) and side.order is not None:
+        yield Sight.ORDER
     if isinstance(side, PostgresLayout) and side.child is not None:
         yield from [Sight.STEPS] if side.child.step and side.child.done is not None else []

@@ -198,8 +198,9 @@ class _Auditor:
             if self._options.reads_records:
                 look.give_up_if_empty()
         else:
-            for code in look.examination.makes(Source.CHILD):
-                look.examination.give_up(code, _STOPPED_BEFORE)
+            for source in (Source.CHILD, Source.ORDER, Source.HEADERS):
+                for code in look.examination.makes(source):
+                    look.examination.give_up(code, _STOPPED_BEFORE)
         look.count_repeats()
         look.consider()
         if pair is not None:

@@ -12,6 +12,7 @@ from idemctl.domain.circumstances import KEEPS_ALL, RedisCircumstances
 from idemctl.domain.credentials import Exposure
 from idemctl.domain.differences import Difference
 from idemctl.domain.growth import Measure, Measured, Where, growth
+from idemctl.domain.inspections import Inspection
 from idemctl.domain.instants import to_micros
 from idemctl.domain.keys import is_text
 from idemctl.domain.outcomes import WhyStopped
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from idemctl.stores.ports import Store
 
 _NO_KEY = "no key has this prefix; is it the right one?"
+_BESIDE = {Source.CHILD: Inspection.REPEATED_STEPS, Source.ORDER: Inspection.OVERTAKEN}
 _ENOUGH_HEADERS = 1_000
 """Records whose headers are looked at: who keeps them keeps them in most records."""
 _BY_ITSELF = {ExitStatus.PARTIAL, ExitStatus.REFUSED}
@@ -109,14 +111,19 @@ class Look:
             yield batch
 
     def inspect(self, run: Run) -> WhyStopped:
-        """Look at the rows that hang on the records, where the layout says what they are."""
-        for code in self.examination.makes(Source.CHILD):
+        """Look at records beside other rows, where the layout says which those are."""
+        made = [
+            (code, what)
+            for source, what in _BESIDE.items()
+            for code in self.examination.makes(source)
+        ]
+        for code, what in made:
 
             def add(batch: Batch, code: str = code) -> None:
                 self.examination.add(code, len(batch), zip(batch.keys, batch.scopes, strict=True))
 
             try:
-                why = self._go_through(self._store.repeated_steps(), run, add)
+                why = self._go_through(self._store.inspect(what), run, add)
             except IdemctlError as error:
                 if error.status not in _BY_ITSELF:
                     raise

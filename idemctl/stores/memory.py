@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.inspections import Inspection
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.model import PostgresLayout
@@ -117,14 +118,14 @@ class MemoryStore:
         layout = self._layout.with_headers()
         return MemoryStore(self.rows, layout, self._clock, batch_size=self._batch_size).sample()
 
-    def repeated_steps(self, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Inspects.repeated_steps`.
+    def inspect(self, what: Inspection, shard: Shard = WHOLE) -> Never:
+        """Refuse: see `Inspects.inspect`.
 
         Raises:
             Unsupported: always.
         """
-        del shard
-        raise Unsupported("memory: no rows hang on these", hint="steps are looked at in Postgres")
+        del what, shard
+        raise Unsupported("memory: no rows hang on these", hint="Postgres has such rows")
 
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""

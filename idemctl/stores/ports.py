@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from idemctl.domain.circumstances import Circumstances
     from idemctl.domain.collection import Chunk
     from idemctl.domain.incident import Account
+    from idemctl.domain.inspections import Inspection
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.transcript import Transcript
@@ -228,15 +229,15 @@ class Collects(Protocol):
 
 
 class Inspects(Protocol):
-    """Looks into the rows that hang on records: the steps of a run."""
+    """Looks at records beside other rows: the steps of a run, the events that come after."""
 
-    def repeated_steps(self, shard: Shard = WHOLE) -> Iterator[Batch]:
-        """Find the records of one shard with a step that was done more than once.
+    def inspect(self, what: Inspection, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """Find the records of one shard of which other rows tell that.
 
         Batches may be empty, for the caller's pace.
 
         Raises:
-            Unsupported: the layout says nothing of steps.
+            Unsupported: the layout does not say which rows those are.
         """
         ...
 

@@ -19,7 +19,7 @@ from idemctl.state.suspects import SuspectsFile
 from tests.checks.cases import AROUND, PAIRS, RECORDS, uuid
 from tests.domain.batches import NOW, batch
 from tests.run.twins import Meanwhile, Named, Side, Twins, record, twin
-from tests.stores.postgres import test_steps
+from tests.stores.postgres import test_order, test_steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,7 @@ PLANTED = {1, 13, 25, 37}
 NUMBERS = [number for number in range(3 * BATCH) if number % BATCH in PLANTED]
 ON_REAL_TABLES = {
     "workflow-step-repeated": test_steps.test_only_a_step_that_was_done_twice_counts,
+    "outbox-overtaken": test_order.test_only_what_waits_while_a_later_one_has_gone_counts,
 }
 """What a single server can show, by the test that has both kinds of rows."""
 
@@ -46,7 +47,7 @@ def test_no_code_is_without_its_case() -> None:
     assert set(AROUND) == codes_of(Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS)
     assert set(PAIRS) == codes_of(Source.TWINS)
     assert codes_of(Source.REPEATS) == {"key-on-two-endpoints"}
-    assert set(ON_REAL_TABLES) == codes_of(Source.CHILD)
+    assert set(ON_REAL_TABLES) == codes_of(Source.CHILD, Source.ORDER)
     looked_at = {*RECORDS, *AROUND, *PAIRS, *ON_REAL_TABLES, "key-on-two-endpoints"}
     assert looked_at == codes_of(*Source)
 

@@ -37,7 +37,7 @@ WHOLE = {
         ),
         ("body-hash", "redis", {Sight.SCOPE, Sight.FINGERPRINT, Sight.KEY_TTL}),
         ("workflow", "postgres", {Sight.STATUS, Sight.DUE, Sight.AGE, Sight.STEPS}),
-        ("outbox", "postgres", {Sight.STATUS, Sight.DUE, Sight.AGE}),
+        ("outbox", "postgres", {Sight.STATUS, Sight.DUE, Sight.AGE, Sight.ORDER}),
     ],
 )
 def test_a_layout_shows_what_it_names(name: str, engine: str, sight: set[Sight]) -> None:

@@ -505,6 +505,15 @@ SELECT a.pid, a.application_name, a.backend_start
 -- oldest_expired --
 SELECT {as_micros} FROM ONLY {leaf} AS leaf WHERE {expired} ORDER BY {order} LIMIT 1
 
+-- overtaken --
+-- The rows in a range of the heap that wait, though one that comes after them went some minutes
+-- ago. Within the EXISTS a name alone is the later row's.
+SELECT {fields} FROM ONLY {leaf} AS leaf
+ WHERE {range} AND {waiting} AND EXISTS (
+     SELECT FROM {table} AS later
+      WHERE later.{within} = leaf.{within} AND later.{by} > leaf.{by} AND {gone}
+        AND {gone_at} < clock_timestamp() - interval '5 minutes')
+
 -- repeated_steps --
 -- The rows in a range of the heap that have a step which was done more than once. Columns of
 -- the child come first where both have one of a name: `done` speaks of the child.

@@ -13,6 +13,7 @@ from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
 from idemctl.stores.postgres.describe import describe, read_clock
 from idemctl.stores.postgres.hold import Holder
+from idemctl.stores.postgres.inspections import Inspector
 from idemctl.stores.postgres.leaves import (
     find_child,
     find_leaves,
@@ -25,7 +26,6 @@ from idemctl.stores.postgres.references import find_pins
 from idemctl.stores.postgres.rights import list_rights
 from idemctl.stores.postgres.sample import sample
 from idemctl.stores.postgres.scan import Scanner
-from idemctl.stores.postgres.steps import StepInspector
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import PostgresCircumstances
     from idemctl.domain.collection import Chunk
+    from idemctl.domain.inspections import Inspection
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.domain.secrets import Secret
@@ -176,10 +177,11 @@ class PostgresTable:
             hint="idemctl reconcile reports it as an orphan",
         )
 
-    def repeated_steps(self, shard: Shard = WHOLE) -> Iterator[Batch]:
-        """See `Inspects.repeated_steps`."""
-        inspector = StepInspector(self._connection, self._placed_layout, self._place)
-        yield from inspector.repeated(self._leaves, shard)
+    def inspect(self, what: Inspection, shard: Shard = WHOLE) -> Iterator[Batch]:
+        """See `Inspects.inspect`."""
+        layout = self._placed_layout
+        inspector = Inspector(self._connection, self._found, layout, self._place, what)
+        yield from inspector.found(self._leaves, shard)
 
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""

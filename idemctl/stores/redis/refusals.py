@@ -10,6 +10,7 @@ from idemctl.stores.answers import WHOLE
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from idemctl.domain.inspections import Inspection
     from idemctl.domain.retention import Retention
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Shard, Wanted
@@ -40,15 +41,15 @@ class NeverInRedis:
         del transcript, wanted
         raise self._never_held()
 
-    def repeated_steps(self, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Inspects.repeated_steps`.
+    def inspect(self, what: Inspection, shard: Shard = WHOLE) -> Never:
+        """Refuse: see `Inspects.inspect`.
 
         Raises:
             Unsupported: always.
         """
-        del shard
+        del what, shard
         raise Unsupported(
-            f"{self._place}: no rows hang on a key in Redis", hint="steps are looked at in Postgres"
+            f"{self._place}: no rows hang on a key in Redis", hint="Postgres has such rows"
         )
 
     def collect(self, retention: Retention, shard: Shard = WHOLE) -> Never:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from idemctl.domain.inspections import Inspection
 from idemctl.errors import Unsupported
 from idemctl.stores.answers import WHOLE, Shard
 from idemctl.stores.postgres.connect import BatchFailed
@@ -57,7 +58,7 @@ def repeat(runs: psycopg.Connection[Any], number: int, attempts: int = 1) -> Non
 
 def repeated(dsn: str, layout: Any = WORKFLOW, shard: Shard = WHOLE) -> list[Batch]:
     with closing(open_table(dsn, RUNS, layout, writable=False)) as store:
-        return list(store.repeated_steps(shard))
+        return list(store.inspect(Inspection.REPEATED_STEPS, shard))
 
 
 def keys(batches: list[Batch]) -> list[bytes]:
@@ -141,4 +142,4 @@ def test_other_stores_say_that_nothing_hangs_on_their_records(
 
 
 def _steps(store: Any) -> Iterator[Batch]:
-    yield from store.repeated_steps()
+    yield from store.inspect(Inspection.REPEATED_STEPS)
