@@ -169,6 +169,7 @@ class Sides:
                 sight=sight_of(layout),
                 keeps_for=store.redis.ttl,
                 promised=policies,
+                has_locks=layout.lock is not None,
                 has_opaque_values=is_opaque(layout.codec),
                 known_faults=found.known_faults(layout),
                 is_configured=self._settings.names_stores,

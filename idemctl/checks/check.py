@@ -61,6 +61,8 @@ class Facts:
     policy_ttls: Mapping[bytes, timedelta] = field(default_factory=dict)
     """What policies promise by endpoint, also where the store keeps nothing by them."""
     is_paired: bool = False
+    has_locks: bool = False
+    """Whether a key of its own says that work is in progress."""
     has_opaque_values: bool = False
     """Whether values are never taken apart, for to read one is to run it."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
@@ -131,6 +133,8 @@ class Source(StrEnum):
     """In the comparison of a pair."""
     CLOCKS = "clocks"
     """In how far the clocks of a pair are apart."""
+    LOCKS = "locks"
+    """In locks beside their records, each seen twice."""
     HEADERS = "headers"
     """In the headers that some of the records keep."""
     CIRCUMSTANCES = "circumstances"
@@ -208,6 +212,8 @@ class Check:
     def applies(self, facts: Facts) -> bool:
         """Tell whether such records can have this at all."""
         if self.source in {Source.TWINS, Source.CLOCKS} and not facts.is_paired:
+            return False
+        if self.source is Source.LOCKS and not facts.has_locks:
             return False
         if self.source is Source.REPEATS and facts.is_paired and facts.engine is Engine.REDIS:
             # The rows of the pair say the same, and more of it.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idemctl.checks.check import BY_KEY, REDIS, Check, about, between, micros_of
+from idemctl.checks.check import BY_KEY, REDIS, Check, Source, about, between, micros_of
 from idemctl.domain.durations import format_duration
 from idemctl.domain.findings import Severity
 from idemctl.domain.instants import LAST_COUNTED, MISSING
@@ -104,4 +104,20 @@ IN_PROGRESS_TTL_TOO_LONG = Check(
     next="idemctl diagnose --store {store}",
 )
 
-CHECKS = (CLAIM_WITHOUT_TTL, IN_PROGRESS_TTL_TOO_LONG)
+LOCK_OUTLIVES_RECORD = Check(
+    code="lock-outlives-record",
+    severity=Severity.WARNING,
+    engines=REDIS,
+    source=Source.LOCKS,
+    evidence=lambda _found, _facts: "a lock is held, and the work is done",
+    what="A lock beside the record of the same key, both there at two looks two seconds apart, and "
+    "the lock the same.\n"
+    "Only of layouts whose locks are keys of their own (`lock`); a lock without a record is work "
+    "in progress, and too long when it is a `claim-without-ttl` or `in-progress-ttl-too-long`.\n"
+    "The lock that a retry takes for a moment is none of these.",
+    why="Its owner did not give it back: every retry is told that the work is still running, "
+    "though the result is there.",
+    next="idemctl diagnose --store {store}",
+)
+
+CHECKS = (CLAIM_WITHOUT_TTL, IN_PROGRESS_TTL_TOO_LONG, LOCK_OUTLIVES_RECORD)

@@ -18,7 +18,7 @@ from idemctl.errors import IdemctlError
 from idemctl.run.audited import Audited, Outcome, Past, StoreSight, Surroundings
 from idemctl.run.comparison import compare
 from idemctl.run.examinations import examination_of
-from idemctl.run.examining import Look
+from idemctl.run.examining import STOPPED_BEFORE, Look
 from idemctl.run.pairing import opened
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from idemctl.state.suspects import SuspectsFile
     from idemctl.stores.ports import Store
 
-_STOPPED_BEFORE = "the run was stopped before"
 _MIXED = "not compared: a side has several layouts, and only twins of one are compared"
 
 
@@ -70,7 +69,7 @@ def audit(
     twinned = {store for store, sides in stores.items() if store in paired or _are_mixed(sides)}
     for store, sides in stores.items():
         if auditor.why_stopped is not WhyStopped.DONE:
-            auditor.leave(sides, is_paired=store in twinned, why=_STOPPED_BEFORE)
+            auditor.leave(sides, is_paired=store in twinned, why=STOPPED_BEFORE)
         elif not (store in paired and options.compares and auditor.look_at_pair(paired[store])):
             auditor.look_at_each(sides, paired.get(store), is_paired=store in twinned)
     return Outcome(
@@ -115,7 +114,11 @@ class _Auditor:
                 suspects = stack.enter_context(self._suspects())
                 looks = {
                     target.engine.value: self._look(
-                        target, store, stack.enter_context(self._repeats()), is_paired=True
+                        target,
+                        store,
+                        stack.enter_context(self._repeats()),
+                        stack.enter_context(self._repeats()),
+                        is_paired=True,
                     )
                     for target, store in ((pair.postgres, both.postgres), (pair.redis, both.redis))
                 }
@@ -143,14 +146,15 @@ class _Auditor:
         """Look at sides one after the other."""
         for target in sides:
             if self.why_stopped is not WhyStopped.DONE:
-                self.leave([target], is_paired=is_paired, why=_STOPPED_BEFORE)
+                self.leave([target], is_paired=is_paired, why=STOPPED_BEFORE)
                 continue
             try:
                 with (
                     closing(target.opens.open(writable=False)) as store,
                     self._repeats() as repeats,
+                    self._repeats() as locks,
                 ):
-                    look = self._look(target, store, repeats, is_paired=is_paired)
+                    look = self._look(target, store, repeats, locks, is_paired=is_paired)
                     why = _MIXED if _are_mixed(sides) else self._incomparable
                     for code in look.examination.makes(Source.TWINS):
                         look.examination.give_up(code, why)
@@ -178,11 +182,14 @@ class _Auditor:
             examination.give_up_all(why)
             self._keep(target, examination, place=target.engine.value, row_estimate=None)
 
-    def _look(self, target: Target, store: Store, repeats: Repeats, *, is_paired: bool) -> Look:
+    def _look(
+        self, target: Target, store: Store, repeats: Repeats, locks: Repeats, *, is_paired: bool
+    ) -> Look:
         return Look(
             target,
             store,
             repeats,
+            locks,
             is_paired=is_paired,
             backlog_after=self._options.backlog_after,
             checks=self._options.checks,
@@ -191,16 +198,9 @@ class _Auditor:
 
     def _finish(self, look: Look, pair: Pair | None) -> None:
         """Do what comes after the records, and keep what was found."""
-        if self.why_stopped is WhyStopped.DONE:
-            self.why_stopped = look.inspect(self._run)
-        if self.why_stopped is WhyStopped.DONE:
-            self.why_stopped = look.show_headers(self._run)
-            if self._options.reads_records:
-                look.give_up_if_empty()
-        else:
-            for source in (Source.CHILD, Source.ORDER, Source.HEADERS):
-                for code in look.examination.makes(source):
-                    look.examination.give_up(code, _STOPPED_BEFORE)
+        if self.why_stopped is WhyStopped.DONE and self._options.reads_records:
+            look.give_up_if_empty()
+        self.why_stopped = look.look_beyond(self._run, self.why_stopped)
         look.count_repeats()
         look.consider()
         if pair is not None:

@@ -58,7 +58,7 @@ class Options:
     @property
     def reads_records(self) -> bool:
         """Whether the records have to be read for what is asked."""
-        return self.asks(Source.RECORDS, Source.REPEATS, Source.TWINS)
+        return self.asks(Source.RECORDS, Source.REPEATS, Source.LOCKS, Source.TWINS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

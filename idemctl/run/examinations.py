@@ -51,6 +51,7 @@ def examination_of(
         backlog_after=backlog_after,
         policy_ttls=target.promised.ttls_owed(cutoff),
         is_paired=is_paired,
+        has_locks=target.has_locks,
         has_opaque_values=target.has_opaque_values,
         known_faults=target.known_faults,
         is_configured=target.is_configured,

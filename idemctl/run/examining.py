@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from idemctl.checks.check import Source
@@ -17,9 +18,10 @@ from idemctl.domain.instants import to_micros
 from idemctl.domain.keys import is_text
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.sight import Engine
-from idemctl.errors import ExitStatus, IdemctlError, Unreachable
+from idemctl.errors import ExitStatus, IdemctlError, Unreachable, Unsupported
 from idemctl.run.examinations import examination_of
 from idemctl.run.fitness import refuse_blindness, refuse_primary
+from idemctl.run.locks import Locks
 from idemctl.run.pairing import skew_of
 from idemctl.run.run import Stopped
 
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
     from idemctl.state.repeats import Repeats
     from idemctl.stores.ports import Store
 
+STOPPED_BEFORE = "the run was stopped before"
+_SAMPLED = "only some records were looked at"
 _NO_KEY = "no key has this prefix; is it the right one?"
-_BESIDE = {Source.CHILD: Inspection.REPEATED_STEPS, Source.ORDER: Inspection.OVERTAKEN}
 _ENOUGH_HEADERS = 1_000
 """Records whose headers are looked at: who keeps them keeps them in most records."""
 _BY_ITSELF = {ExitStatus.PARTIAL, ExitStatus.REFUSED}
@@ -51,6 +54,7 @@ class Look:
         target: Target,
         store: Store,
         repeats: Repeats,
+        locks: Repeats,
         *,
         is_paired: bool,
         backlog_after: timedelta,
@@ -83,6 +87,8 @@ class Look:
         self._circumstances: Circumstances | None = None
         self._store = store
         self._repeats = repeats
+        self._locks = Locks(locks)
+        self._asks_for_locks = bool(self.examination.makes(Source.LOCKS))
         self._asks_for_repeats = bool(self.examination.makes(Source.REPEATS))
         # A scan may take hours, and a key that was written meanwhile may live its time.
         self._clock, self._began = to_micros(clock), time.monotonic()
@@ -92,6 +98,8 @@ class Look:
         self.examination.see(batch, self._clock + round((time.monotonic() - self._began) * 1e6))
         if self._asks_for_repeats:
             self._repeats.add(batch.keys, batch.endpoints)
+        if self._asks_for_locks:
+            self._locks.see(batch)
 
     def scan(self, run: Run, sample: int | None = None) -> WhyStopped:
         """Read and look; see `read`."""
@@ -110,27 +118,34 @@ class Look:
                 return
             yield batch
 
-    def inspect(self, run: Run) -> WhyStopped:
+    def look_beyond(self, run: Run, why: WhyStopped) -> WhyStopped:
+        """Look at what the records alone do not tell; what there is no time for is not judged."""
+        steps: dict[Source, Callable[[str, Run], WhyStopped]] = {
+            Source.CHILD: partial(self._inspect, Inspection.REPEATED_STEPS),
+            Source.ORDER: partial(self._inspect, Inspection.OVERTAKEN),
+            Source.LOCKS: self._count_locks,
+            Source.HEADERS: self._show_headers,
+        }
+        for source, step in steps.items():
+            for code in self.examination.makes(source):
+                if why is WhyStopped.DONE:
+                    why = step(code, run)
+                else:
+                    self.examination.give_up(code, STOPPED_BEFORE)
+        return why
+
+    def _inspect(self, what: Inspection, code: str, run: Run) -> WhyStopped:
         """Look at records beside other rows, where the layout says which those are."""
-        made = [
-            (code, what)
-            for source, what in _BESIDE.items()
-            for code in self.examination.makes(source)
-        ]
-        for code, what in made:
 
-            def add(batch: Batch, code: str = code) -> None:
-                self.examination.add(code, len(batch), zip(batch.keys, batch.scopes, strict=True))
+        def add(batch: Batch) -> None:
+            self.examination.add(code, len(batch), zip(batch.keys, batch.scopes, strict=True))
 
-            try:
-                why = self._go_through(self._store.inspect(what), run, add)
-            except IdemctlError as error:
-                if error.status not in _BY_ITSELF:
-                    raise
-                self.examination.give_up(code, error.message)
-            else:
-                if why is not WhyStopped.DONE:
-                    return why
+        try:
+            return self._go_through(self._store.inspect(what), run, add)
+        except IdemctlError as error:
+            if error.status not in _BY_ITSELF:
+                raise
+            self.examination.give_up(code, error.message)
         return WhyStopped.DONE
 
     def consider(self) -> None:
@@ -166,14 +181,11 @@ class Look:
             evicts=known is not None and known.eviction_policy != KEEPS_ALL,
         )
 
-    def show_headers(self, run: Run) -> WhyStopped:
+    def _show_headers(self, _code: str, run: Run) -> WhyStopped:
         """Look for credentials among the headers of some records."""
-        makes, exposure = self.examination.makes(Source.HEADERS), Exposure()
-        if not makes:
-            return WhyStopped.DONE
+        exposure = Exposure()
         why = self._go_through(self._some_headers(exposure), run, exposure.see)
-        if why is WhyStopped.DONE:
-            self.examination.consider(exposure, Source.HEADERS)
+        self.examination.consider(exposure, Source.HEADERS)
         return why
 
     def _some_headers(self, exposure: Exposure) -> Iterator[Batch]:
@@ -190,11 +202,28 @@ class Look:
             except IdemctlError as error:
                 self.examination.give_up(code, error.message)
 
+    def _count_locks(self, code: str, run: Run) -> WhyStopped:
+        """Look again at the locks that were seen beside their records."""
+        why_unseen = _SAMPLED if self.examination.is_sample else self._locks.why_incomplete
+        if why_unseen is not None:
+            self.examination.give_up(code, why_unseen)
+            return WhyStopped.DONE
+        try:
+            forgotten = self._locks.forgotten(self._store, run)
+        except Unsupported as error:
+            self.examination.give_up(code, error.message)
+            return WhyStopped.DONE
+        except Stopped as stopped:
+            self.examination.give_up(code, STOPPED_BEFORE)
+            return stopped.why
+        self.examination.add(code, len(forgotten), forgotten)
+        return WhyStopped.DONE
+
     def count_repeats(self) -> None:
         """Look at the keys that several records have."""
         for code in self.examination.makes(Source.REPEATS):
             if self.examination.is_sample:
-                self.examination.give_up(code, "only some records were looked at")
+                self.examination.give_up(code, _SAMPLED)
                 continue
             for key in self._repeats.found():
                 self.examination.add(code, 1, [(key, b"")])

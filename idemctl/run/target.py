@@ -44,6 +44,8 @@ class Target:
     """How long a key stays in Redis after it was written, by the configuration."""
     promised: Policies = field(default_factory=Policies)
     """What policies promise, also where it is Redis's own TTL that ends a record."""
+    has_locks: bool = False
+    """Whether its layout has keys whose presence says that work is in progress."""
     has_opaque_values: bool = False
     """Whether its layout says that values are never taken apart."""
     is_never_collected: bool = False

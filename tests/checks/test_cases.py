@@ -18,6 +18,7 @@ from idemctl.state.repeats import Repeats
 from idemctl.state.suspects import SuspectsFile
 from tests.checks.cases import AROUND, PAIRS, RECORDS, uuid
 from tests.domain.batches import NOW, batch
+from tests.run import test_locks
 from tests.run.twins import Meanwhile, Named, Side, Twins, record, twin
 from tests.stores.postgres import test_order, test_steps
 
@@ -31,6 +32,13 @@ BATCH = 50
 PLANTED = {1, 13, 25, 37}
 """The rows of each batch that are faulty."""
 NUMBERS = [number for number in range(3 * BATCH) if number % BATCH in PLANTED]
+LOOKED_AT_TWICE = {
+    "lock-outlives-record": (
+        test_locks.test_a_lock_that_stays_beside_its_record_is_forgotten,
+        test_locks.test_what_a_retry_takes_for_a_moment_is_not,
+    ),
+}
+"""What one look does not show, by the tests of both kinds."""
 ON_REAL_TABLES = {
     "workflow-step-repeated": test_steps.test_only_a_step_that_was_done_twice_counts,
     "outbox-overtaken": test_order.test_only_what_waits_while_a_later_one_has_gone_counts,
@@ -48,7 +56,15 @@ def test_no_code_is_without_its_case() -> None:
     assert set(PAIRS) == codes_of(Source.TWINS)
     assert codes_of(Source.REPEATS) == {"key-on-two-endpoints"}
     assert set(ON_REAL_TABLES) == codes_of(Source.CHILD, Source.ORDER)
-    looked_at = {*RECORDS, *AROUND, *PAIRS, *ON_REAL_TABLES, "key-on-two-endpoints"}
+    assert set(LOOKED_AT_TWICE) == codes_of(Source.LOCKS)
+    looked_at = {
+        *RECORDS,
+        *LOOKED_AT_TWICE,
+        *AROUND,
+        *PAIRS,
+        *ON_REAL_TABLES,
+        "key-on-two-endpoints",
+    }
     assert looked_at == codes_of(*Source)
 
 

@@ -124,3 +124,16 @@ def test_express_idempotency_keeps_the_credentials_of_its_clients(
     assert item["evidence"].startswith("of 3 records that were looked at: authorization in 2, ")
     assert {"cookie in 1", "set-cookie in 1"} <= set(item["evidence"].split(", "))
     assert "hunter2" not in repr(item)
+
+
+def test_a_lock_that_was_not_given_back_is_told_from_one_that_is_in_use(
+    place: Place, redis_url: str, client: redis.Redis
+) -> None:
+    for number in range(4):
+        record = {":status": 201, ":headers": {}, ":response": ["{}"]}
+        client.set(f"idempotency_keys:{UUID}{number}", json.dumps(record), ex=86_400)
+    client.set(f"idempotency_keys:lock:{UUID}2", "1795967436.1", ex=300)
+    client.set(f"idempotency_keys:lock:{UUID}9", "1795967436.1", ex=300)
+    [item] = items(place, redis_url, "layout: idempotent-request, ttl: 24h")
+    assert (item["code"], item["count"]) == ("lock-outlives-record", 1)
+    assert item["sample"] == [{"key": f"{UUID}2"}]
