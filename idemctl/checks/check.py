@@ -193,6 +193,9 @@ class Check:
     """Which records are concerned; only of a check whose source is the records."""
     measure: Callable[[Looked], Int64] | None = None
     """A number for each record, whose span over those concerned the evidence tells."""
+    group: Callable[[Batch], Sequence[bytes]] | None = None
+    """To what each record says that its key belongs, empty where it says nothing; a key with
+    several is what is found. Only of a check whose source are repeats."""
     kind: Callable[[Looked], NDArray[np.uint8]] | None = None
     """What kind of it each record is, where the evidence tells how many there are of each."""
     look: Callable[[Any, Facts], Told | Unseen | None] | None = None

@@ -16,7 +16,7 @@ from idemctl.domain.shares import interval
 from idemctl.domain.sight import blindness, lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from idemctl.checks.check import Check, Facts
     from idemctl.domain.batch import Batch
@@ -65,6 +65,13 @@ class Examination:
     def makes(self, source: Source) -> list[str]:
         """List the codes of the checks that are made here and find what they name there."""
         return [code for code, check in self._able.items() if check.source is source]
+
+    @property
+    def group(self) -> Callable[[Batch], Sequence[bytes]] | None:
+        """What the check goes by that looks for keys of several groups; a pattern has one."""
+        groups = [one.group for one in self._able.values() if one.group is not None]
+        assert len(groups) <= 1, "one pass over the keys tells of one kind of group"
+        return groups[0] if groups else None
 
     def give_up(self, code: str, why: str) -> None:
         """Say of a check that it cannot be made after all; what it found is forgotten."""

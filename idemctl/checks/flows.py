@@ -10,11 +10,12 @@ import numpy as np
 from idemctl.checks.check import BOTH, BY_KEY, Check, Source, between, micros_of
 from idemctl.domain.findings import Severity
 from idemctl.domain.instants import MISSING
-from idemctl.domain.records import Pattern
+from idemctl.domain.records import Pattern, Status
 from idemctl.domain.sight import Engine, Sight
 
 if TYPE_CHECKING:
     from idemctl.checks.check import Int64, Looked, Mask
+    from idemctl.domain.batch import Batch
 
 MARGIN = timedelta(minutes=5)
 """How long past its end a lease or a deadline is still nobody's fault: owners end late."""
@@ -40,6 +41,13 @@ def _late_for(looked: Looked) -> Int64:
     # A bound that is missing belongs to no record that is counted, and must not wrap around.
     bound = _bound(looked)
     return looked.now - np.where(bound == MISSING, looked.now, bound)
+
+
+def _dispatches(batch: Batch) -> list[bytes]:
+    """Say of each event when it was dispatched."""
+    written = batch.written_at
+    gone = (batch.status == Status.COMPLETED) & (written != MISSING)
+    return [b"%d" % at if is_gone else b"" for at, is_gone in zip(written, gone, strict=True)]
 
 
 STUCK_IN_PROGRESS = Check(
@@ -118,6 +126,21 @@ OUTBOX_OVERDUE = Check(
     next="idemctl diagnose --store {store}",
 )
 
+OUTBOX_DISPATCHED_TWICE = Check(
+    code="outbox-dispatched-twice",
+    severity=Severity.CRITICAL,
+    engines=BOTH,
+    patterns=frozenset({Pattern.OUTBOX}),
+    needs=((Sight.STATUS,), (Sight.AGE,)),
+    source=Source.REPEATS,
+    group=_dispatches,
+    evidence=lambda _found, _facts: "events with rows that were dispatched at different instants",
+    what="An event with several rows, by its key, that were dispatched at different instants.\n"
+    "Rows of one event that went at the same instant are among those of `identity-repeated`; where "
+    "a unique index keeps events apart there are neither.",
+    why="Whoever listens was told twice, and knows it only by a key that is the same.",
+    next="idemctl diagnose --store {store}",
+)
 OUTBOX_OVERTAKEN = Check(
     code="outbox-overtaken",
     severity=Severity.ERROR,
@@ -141,5 +164,6 @@ CHECKS = (
     WORKFLOW_STUCK,
     WORKFLOW_STEP_REPEATED,
     OUTBOX_OVERDUE,
+    OUTBOX_DISPATCHED_TWICE,
     OUTBOX_OVERTAKEN,
 )

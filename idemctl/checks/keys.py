@@ -41,6 +41,7 @@ KEY_ON_TWO_ENDPOINTS = Check(
     patterns=BY_KEY,
     needs=((Sight.ENDPOINT,),),
     source=Source.REPEATS,
+    group=lambda batch: batch.endpoints,
     evidence=lambda _found, _facts: "keys with records of more than one endpoint",
     what="A key that has records of more than one endpoint, under one scope or under several.\n"
     "Exact whatever the size of the store: keys go to a private file in buckets, and one "

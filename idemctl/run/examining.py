@@ -89,15 +89,15 @@ class Look:
         self._repeats = repeats
         self._locks = Locks(locks)
         self._asks_for_locks = bool(self.examination.makes(Source.LOCKS))
-        self._asks_for_repeats = bool(self.examination.makes(Source.REPEATS))
+        self._group = self.examination.group
         # A scan may take hours, and a key that was written meanwhile may live its time.
         self._clock, self._began = to_micros(clock), time.monotonic()
 
     def see(self, batch: Batch) -> None:
         """Make every check on one batch."""
         self.examination.see(batch, self._clock + round((time.monotonic() - self._began) * 1e6))
-        if self._asks_for_repeats:
-            self._repeats.add(batch.keys, batch.endpoints)
+        if self._group is not None:
+            self._repeats.add(batch.keys, self._group(batch))
         if self._asks_for_locks:
             self._locks.see(batch)
 

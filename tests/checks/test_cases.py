@@ -9,15 +9,17 @@ import pytest
 
 from idemctl.checks.check import Source
 from idemctl.checks.examination import Examination
-from idemctl.checks.registry import CHECKS
+from idemctl.checks.registry import BY_CODE, CHECKS
 from idemctl.domain.instants import to_micros
 from idemctl.domain.keys import escape
+from idemctl.domain.records import Status
 from idemctl.run import comparison
 from idemctl.state.folder import StateFolder
 from idemctl.state.repeats import Repeats
 from idemctl.state.suspects import SuspectsFile
 from tests.checks.cases import AROUND, PAIRS, RECORDS, uuid
-from tests.domain.batches import NOW, batch
+from tests.checks.places import OUTBOX, POSTGRES
+from tests.domain.batches import NOW, at, batch
 from tests.run import test_locks
 from tests.run.twins import Meanwhile, Named, Side, Twins, record, twin
 from tests.stores.postgres import test_order, test_steps
@@ -25,8 +27,9 @@ from tests.stores.postgres import test_order, test_steps
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from idemctl.checks.check import Facts
     from idemctl.domain.findings import Finding
-    from tests.checks.cases import Around, Pair, Records
+    from tests.checks.cases import Around, Pair, Records, Row
 
 BATCH = 50
 PLANTED = {1, 13, 25, 37}
@@ -54,17 +57,10 @@ def test_no_code_is_without_its_case() -> None:
     assert set(RECORDS) == codes_of(Source.RECORDS)
     assert set(AROUND) == codes_of(Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS)
     assert set(PAIRS) == codes_of(Source.TWINS)
-    assert codes_of(Source.REPEATS) == {"key-on-two-endpoints"}
+    assert set(REPEATS) == codes_of(Source.REPEATS)
     assert set(ON_REAL_TABLES) == codes_of(Source.CHILD, Source.ORDER)
     assert set(LOOKED_AT_TWICE) == codes_of(Source.LOCKS)
-    looked_at = {
-        *RECORDS,
-        *LOOKED_AT_TWICE,
-        *AROUND,
-        *PAIRS,
-        *ON_REAL_TABLES,
-        "key-on-two-endpoints",
-    }
+    looked_at = {*RECORDS, *LOOKED_AT_TWICE, *AROUND, *PAIRS, *ON_REAL_TABLES, *REPEATS}
     assert looked_at == codes_of(*Source)
 
 
@@ -136,12 +132,30 @@ def test_twins_that_differ_are_counted_and_shown_and_those_that_nearly_do_are_no
         assert shown == ({code: set(map(uuid, NUMBERS))} if is_faulty else {})
 
 
-def test_keys_of_two_endpoints_are_shown_and_those_of_two_records_of_one_are_not(
-    tmp_path: Path,
-) -> None:
-    keys = [uuid(number) for number in range(BATCH)]
-    for other, expected in ((b"POST /refunds", {uuid(number) for number in PLANTED}), (b"", set())):
+CHARGES, REFUNDS = b"POST /v1/charges", b"POST /v1/refunds"
+REPEATS: dict[str, tuple[Facts, Row, Row, Row]] = {
+    "key-on-two-endpoints": (
+        POSTGRES, {"endpoints": CHARGES}, {"endpoints": REFUNDS}, {"endpoints": CHARGES},
+    ),
+    "outbox-dispatched-twice": (
+        OUTBOX,
+        {"counted_from": at(-60)},
+        {"counted_from": at(-30)},
+        {"counted_from": at(-30), "status": Status.IN_PROGRESS},
+    ),
+}  # fmt: skip
+"""Where, every record, a second one of the same key that is faulty, and one that is not."""
+
+
+@pytest.mark.parametrize("code", REPEATS)
+def test_keys_that_records_of_several_groups_have_are_shown(code: str, tmp_path: Path) -> None:
+    facts, first, faulty, near = REPEATS[code]
+    group = Examination(facts, CHECKS).group
+    assert group == BY_CODE[code].group
+    assert group is not None
+    for second, expected in ((faulty, set(map(uuid, NUMBERS))), (near, set())):
         with Repeats(StateFolder(tmp_path)) as repeats:
-            repeats.add(keys, [b"POST /charges"] * BATCH)
-            repeats.add([uuid(one) for one in PLANTED], [other or b"POST /charges"] * len(PLANTED))
+            for more, numbers in ((first, range(3 * BATCH)), (second, NUMBERS)):
+                one = batch(*({"keys": uuid(number)} | more for number in numbers))
+                repeats.add(one.keys, group(one))
             assert set(repeats.found()) == expected

@@ -36,6 +36,7 @@ def test_a_check_says_where_it_looks_and_why_it_matters(check: Check) -> None:
     assert (check.mask is not None) is (check.source is Source.RECORDS)
     assert (check.look is not None) is (check.evidence is None)
     assert (check.look is not None) is (check.source in LOOKED_AT)
+    assert (check.group is not None) is (check.source is Source.REPEATS)
     assert check.why.endswith(".")
     assert all(line.endswith(".") for line in check.what.split("\n"))
 
