@@ -81,7 +81,11 @@ def look_for_symptoms(
     now: datetime | None = None
     for side in sides:
         name = side.engine.value
-        with closing(side.opens.open(writable=False)) as store, repeats() as room:
+        with (
+            closing(side.opens.open(writable=False)) as store,
+            repeats() as room,
+            repeats() as locks,
+        ):
             clock = _ask_clock(name, store, found)
             if clock is None:
                 continue
@@ -91,6 +95,7 @@ def look_for_symptoms(
                     side,
                     store,
                     room,
+                    locks,
                     is_paired=is_paired,
                     backlog_after=_BACKLOG_AFTER,
                     checks=_CHECKS,
