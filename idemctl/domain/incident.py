@@ -99,11 +99,12 @@ def together(accounts: Sequence[Account]) -> Account:
     """Make one account of those of all servers that share the keys.
 
     What is counted adds up, where all of them count; of memory the fullest speaks, and of
-    uptime the last to start.
+    uptime the last to start. Their runs are one as long as none of them is another.
     """
     fullest = max(accounts, key=lambda one: (one.used_memory or 0) / (one.maxmemory or math.inf))
     return Account(
         uptime=_over(min, [one.uptime for one in accounts]),
+        run_id=_over(_joined, [one.run_id for one in accounts]),
         flush_calls=_over(sum, [one.flush_calls for one in accounts]),
         evicted_keys=_over(sum, [one.evicted_keys for one in accounts]),
         loaded_keys=_over(sum, [one.loaded_keys for one in accounts]),
@@ -112,6 +113,10 @@ def together(accounts: Sequence[Account]) -> Account:
         maxmemory=fullest.maxmemory,
         is_loading=any(one.is_loading for one in accounts),
     )
+
+
+def _joined(names: list[str]) -> str:
+    return ",".join(sorted(names))
 
 
 def _over(fold: Callable[[list[T]], T], values: Sequence[T | None]) -> T | None:

@@ -322,3 +322,10 @@ def test_a_border_lies_between_one_that_is_lost_and_one_that_is_there(there: lis
     later = written[written.index(border.lost_after) + 1 :]
     assert border.lost_before == (later[0] if later else None)
     assert not later or there[written.index(later[0])]
+
+
+def test_the_runs_of_servers_are_one_as_long_as_none_is_another() -> None:
+    one, two = Account(run_id="b"), Account(run_id="a")
+    assert together([one]).run_id == "b"
+    assert together([one, two]).run_id == together([two, one]).run_id == "a,b"
+    assert together([one, SILENT]).run_id is None
