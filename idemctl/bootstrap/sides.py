@@ -136,6 +136,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
+                has_witness=self._has_witness(name),
                 reads_replica=self._settings.is_on_replicas,
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
@@ -167,6 +168,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
+                has_witness=self._has_witness(name),
                 keeps_for=store.redis.ttl,
                 promised=policies,
                 has_locks=layout.lock is not None,
@@ -189,6 +191,11 @@ class Sides:
             # Which of the two sides leads nowhere, whoever looks at that side is told.
             return False
         return side.container is Container.KEY and not side.siblings
+
+    def _has_witness(self, name: str) -> bool:
+        """Whether idemctl has tables of its own beside the store's."""
+        has_table = self._settings.stores[name].postgres is not None
+        return has_table and self._settings.own_schema is not None
 
     def transcript(self, name: str) -> Transcript | Unsupported:
         """Say how twins of a pair are written, or why they cannot be."""

@@ -63,6 +63,8 @@ class Facts:
     is_paired: bool = False
     has_locks: bool = False
     """Whether a key of its own says that work is in progress."""
+    has_witness: bool = False
+    """Whether the store has somewhere to keep one."""
     has_opaque_values: bool = False
     """Whether values are never taken apart, for to read one is to run it."""
     known_faults: Mapping[str, str] = field(default_factory=dict)
@@ -139,6 +141,8 @@ class Source(StrEnum):
     """In the headers that some of the records keep."""
     CIRCUMSTANCES = "circumstances"
     """In what the server says of the place."""
+    WITNESS = "witness"
+    """In the verdict of the witness on the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,8 +203,9 @@ class Check:
     kind: Callable[[Looked], NDArray[np.uint8]] | None = None
     """What kind of it each record is, where the evidence tells how many there are of each."""
     look: Callable[[Any, Facts], Told | Unseen | None] | None = None
-    """What the circumstances tell, or clocks, or headers; only of a check whose source they are.
-    Circumstances are the engine's own, and a check of both engines is handed either."""
+    """What the circumstances tell, or clocks, headers, or the witness; only of a check whose
+    source they are. Circumstances are the engine's own, and a check of both engines is handed
+    either."""
     evidence: Callable[[Gathered, Facts], str] | None = None
     """What was found, in a sentence; what circumstances tell has its own."""
     what: str
@@ -217,6 +222,8 @@ class Check:
         if self.source in {Source.TWINS, Source.CLOCKS} and not facts.is_paired:
             return False
         if self.source is Source.LOCKS and not facts.has_locks:
+            return False
+        if self.source is Source.WITNESS and not facts.has_witness:
             return False
         if self.source is Source.REPEATS and facts.is_paired and facts.engine is Engine.REDIS:
             # The rows of the pair say the same, and more of it.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from idemctl.domain.credentials import Exposure
     from idemctl.domain.shares import Interval
     from idemctl.domain.skew import Skew
+    from idemctl.domain.verdicts import Judgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,9 @@ class Examination:
             found.add(count, None, list(sample)[:room])
 
     def consider(
-        self, seen: Circumstances | Skew | Exposure, source: Source = Source.CIRCUMSTANCES
+        self,
+        seen: Circumstances | Skew | Exposure | Judgement,
+        source: Source = Source.CIRCUMSTANCES,
     ) -> None:
         """Make every check that looks at one thing as a whole: by itself what servers say."""
         several: Sequence[tuple[str, object]] = [("", seen)]

@@ -14,6 +14,7 @@ from idemctl.checks import (
     flows,
     guessing,
     keys,
+    lost,
     promises,
     replication,
     shape,
@@ -47,5 +48,6 @@ CHECKS: tuple[Check, ...] = (
     *standbys.CHECKS,
     *replication.CHECKS,
     *twins.CHECKS,
+    *lost.CHECKS,
 )
 BY_CODE = {check.code: check for check in CHECKS}

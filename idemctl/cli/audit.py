@@ -120,6 +120,7 @@ def audit(
     workplace, surroundings = work.workplace.found(work.run)
     workplace = workplace.on_replicas() if read_replica else workplace
     work = replace(work, workplace=workplace)
+    keepers = workplace.keepers(work.run)
     targets, pairs = workplace.targets(work.run), workplace.pairs(work.run)
     work.say_what_is_assumed()
     outcome = operation.audit(
@@ -132,6 +133,7 @@ def audit(
         past=Past(
             last_gc=lambda store: workplace.history.last("gc", store),
             measured=lambda where: _measured(where, workplace),
+            witness=lambda store: keepers[store].testimony(work.run),
         ),
         surroundings=surroundings,
     )

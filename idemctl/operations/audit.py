@@ -203,6 +203,7 @@ class _Auditor:
         self.why_stopped = look.look_beyond(self._run, self.why_stopped)
         look.count_repeats()
         look.consider()
+        look.hear(self._past.witness)
         if pair is not None:
             look.compare_clocks(pair)
         is_whole = self._options.reads_records and self.why_stopped is WhyStopped.DONE

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from idemctl.checks.check import Source
 from idemctl.checks.registry import CHECKS
 from idemctl.domain.acceptances import accepted, useless
+from idemctl.domain.circumstances import Unseen
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.errors import ExitStatus, worst
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from idemctl.domain.growth import Measure, Measured, Where
     from idemctl.domain.records import Pattern
     from idemctl.domain.sight import Engine, View
+    from idemctl.domain.verdicts import Judgement
     from idemctl.errors import IdemctlError
     from idemctl.run.target import Target
 
@@ -69,6 +71,8 @@ class Past:
     """Finds the last run of gc on a store that ended well."""
     measured: Callable[[Where], Sequence[Measure]] = lambda _where: ()
     """Finds what earlier audits saw of a place."""
+    witness: Callable[[str], Judgement | Unseen] = lambda _store: Unseen("nobody asked it")
+    """Asks the witness of a store what happened to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ def examination_of(
         policy_ttls=target.promised.ttls_owed(cutoff),
         is_paired=is_paired,
         has_locks=target.has_locks,
+        has_witness=target.has_witness,
         has_opaque_values=target.has_opaque_values,
         known_faults=target.known_faults,
         is_configured=target.is_configured,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from idemctl.domain.circumstances import Unseen
 from idemctl.domain.freezes import Freeze
 from idemctl.domain.verdicts import judge
 from idemctl.domain.witness import Trace, next_beat, trace_of
@@ -67,6 +68,14 @@ class Keeper:
         finally:
             for one in kept.places:
                 one.close()
+
+    def testimony(self, run: Run) -> Judgement | Unseen:
+        """Ask the witness what happened; or say why it cannot be asked."""
+        with self.opened(writable=False) as kept:
+            looked = kept.look()
+            if looked.failure is not None:
+                return Unseen(looked.failure.message)
+            return kept.judge(looked, run)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -48,6 +48,8 @@ class Target:
     """Whether its layout has keys whose presence says that work is in progress."""
     has_opaque_values: bool = False
     """Whether its layout says that values are never taken apart."""
+    has_witness: bool = False
+    """Whether the store has somewhere to keep one."""
     is_never_collected: bool = False
     """Whether its layout says that no record of it ever goes: it holds the business itself."""
     known_faults: Mapping[str, str] = field(default_factory=dict)

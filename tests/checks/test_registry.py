@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PAGE = (Path(idemctl.__file__).parents[1] / "docs" / "audit.md").read_text("utf-8")
 FINDINGS = PAGE.partition("## Findings")[2].partition("\n## ")[0]
-LOOKED_AT = {Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS}
+LOOKED_AT = {Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS, Source.WITNESS}
 SECTIONS = {
     section.partition("\n")[0]: section
     for section in re.split("^### ", FINDINGS, flags=re.MULTILINE)[1:]
