@@ -61,9 +61,8 @@ def test_what_looks_at_no_record_reads_none(faulty: Pairs) -> None:
     done = audit(faulty, "--check", "eviction-enabled", "--check", "table-unlogged")
     assert done.status == 0
     assert [one["seen"] for one in done.summary["places"]] == [None, None]
-    # Rights are tried by one call each.
-    calls = faulty.client.info("commandstats")["cmdstat_getrange"]["calls"]
-    assert calls == 1 < len(faulty.names())
+    assert faulty.names()
+    assert "cmdstat_getrange" not in faulty.client.info("commandstats")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from idemctl.domain.incident import (
     Verdict,
     blind_window,
     find_border,
+    together,
 )
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
