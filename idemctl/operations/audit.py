@@ -17,7 +17,7 @@ from idemctl.domain.sight import Engine, FailureMode, Sight, view
 from idemctl.errors import IdemctlError
 from idemctl.run.audited import Audited, Outcome, Past, StoreSight, Surroundings
 from idemctl.run.comparison import compare
-from idemctl.run.examinations import examination_of
+from idemctl.run.examinations import examination_of, hear
 from idemctl.run.examining import STOPPED_BEFORE, Look
 from idemctl.run.pairing import opened
 
@@ -203,7 +203,8 @@ class _Auditor:
         self.why_stopped = look.look_beyond(self._run, self.why_stopped)
         look.count_repeats()
         look.consider()
-        look.hear(self._past.witness)
+        if look.examination.makes(Source.WITNESS):
+            hear(look.examination, self._past.witness(look.target.store))
         if pair is not None:
             look.compare_clocks(pair)
         is_whole = self._options.reads_records and self.why_stopped is WhyStopped.DONE

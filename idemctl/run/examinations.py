@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from idemctl.checks.check import Facts
+from idemctl.checks.check import Facts, Source
 from idemctl.checks.examination import Examination
 from idemctl.checks.registry import CHECKS
+from idemctl.domain.circumstances import Unseen
 from idemctl.domain.retention import Retention
 from idemctl.domain.sight import Sight
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from idemctl.checks.check import Check
     from idemctl.domain.growth import Measure
     from idemctl.domain.records import Pattern
+    from idemctl.domain.verdicts import Judgement
     from idemctl.run.target import Target
 
 
@@ -59,3 +61,12 @@ def examination_of(
         measured=tuple(measured),
     )
     return Examination(facts, checks)
+
+
+def hear(examination: Examination, told: Judgement | Unseen) -> None:
+    """Make the checks that go by the verdict of the witness."""
+    if not isinstance(told, Unseen):
+        examination.consider(told, Source.WITNESS)
+        return
+    for code in examination.makes(Source.WITNESS):
+        examination.give_up(code, told.why)

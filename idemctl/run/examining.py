@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from idemctl.checks.check import Source
 from idemctl.checks.registry import CHECKS
-from idemctl.domain.circumstances import KEEPS_ALL, RedisCircumstances, Unseen
+from idemctl.domain.circumstances import KEEPS_ALL, RedisCircumstances
 from idemctl.domain.credentials import Exposure
 from idemctl.domain.differences import Difference
 from idemctl.domain.growth import Measure, Measured, Where, growth
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from idemctl.checks.check import Check
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import Circumstances
-    from idemctl.domain.verdicts import Judgement
     from idemctl.run.comparison import Comparison
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
@@ -157,16 +156,6 @@ class Look:
         except IdemctlError as error:
             for code in self.examination.makes(Source.CIRCUMSTANCES):
                 self.examination.give_up(code, error.message)
-
-    def hear(self, ask: Callable[[str], Judgement | Unseen]) -> None:
-        """Hear the witness of the store."""
-        codes = self.examination.makes(Source.WITNESS)
-        told = ask(self.target.store) if codes else None
-        if isinstance(told, Unseen):
-            for code in codes:
-                self.examination.give_up(code, told.why)
-        elif told is not None:
-            self.examination.consider(told, Source.WITNESS)
 
     def measured(self, *, is_whole: bool) -> Measured | None:
         """Say how much there is: of records only where all were seen."""
