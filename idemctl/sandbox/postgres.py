@@ -115,6 +115,9 @@ def provision(places: Places, port: int) -> None:
                 connection.execute(
                     sql.SQL("GRANT pg_monitor, pg_read_all_stats TO {}").format(role)
                 )
+                # It has the name of the schema that idemctl keeps its own in, and that would
+                # come before public.
+                connection.execute(sql.SQL("ALTER ROLE {} SET search_path TO public").format(role))
         if not _has(connection, "SELECT 1 FROM pg_database WHERE datname = %s", DATABASE):
             connection.execute(
                 sql.SQL("CREATE DATABASE {} OWNER {}").format(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -179,7 +180,7 @@ def test_layouts_without_a_common_table_are_refused(rows: Place) -> None:
 
 
 def plant(client: redis.Redis) -> None:
-    now, day = "2026-11-30T12:00:00Z", 86_400
+    now, day = datetime.now(UTC).isoformat(), 86_400
     for number in range(4):
         record = {"status": "completed", "created_at": now, "fingerprint": "f" * 64}
         client.set(f"idempotency:drf-{number}", json.dumps(record), ex=day)

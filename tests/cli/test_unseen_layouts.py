@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -173,7 +174,7 @@ def test_a_middleware_for_hono(place: Place, redis_url: str, client: redis.Redis
 
 def test_a_module_for_nestjs(place: Place, redis_url: str, client: redis.Redis) -> None:
     place.lead(REDIS_URL=redis_url)
-    instants = {"createdAt": "2026-11-30T12:00:00.000Z", "expiresAt": "2099-12-01T12:00:00.000Z"}
+    instants = {"createdAt": datetime.now(UTC).isoformat(), "expiresAt": "2099-12-01T12:00:00.000Z"}
     for key, state in (
         ("req-1", {"status": "PROCESSING"}),
         ("req-2", {"status": "COMPLETED", "statusCode": 201}),
