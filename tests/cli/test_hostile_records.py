@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 HUGE = 100 * MIB
 DEEP = 100_000
-NOW = time.time_ns() // 1_000_000
-GOOD = {"state": "done", "code": 201, "at": NOW}
+WRITTEN = time.time_ns() // 1_000_000 - 23 * 3_600_000
+"""An hour before it ends, by the configuration."""
+GOOD = {"state": "done", "code": 201, "at": WRITTEN}
 JSON = json.dumps(GOOD).encode()
 PACKED = msgspec.msgpack.encode(GOOD)
 BESIDE = ("--skip", "key-guessable", "--skip", "big-value")
@@ -266,7 +267,7 @@ def test_what_is_cut_off_or_damaged_is_unreadable(hostile: Hostile, name: str) -
 
 def with_huge_field(client: redis.Redis, key: str, field: str, others: int) -> None:
     """Let the server itself write a hash with one field of a hundred megabytes."""
-    client.hset(key, mapping={"state": "done", "code": "201", "at": str(NOW)})
+    client.hset(key, mapping={"state": "done", "code": "201", "at": str(WRITTEN)})
     if others:
         client.hset(key, mapping={f"other-{number}": "x" for number in range(others)})
     script = "redis.call('HSET', KEYS[1], ARGV[1], string.rep('x', ARGV[2]))"

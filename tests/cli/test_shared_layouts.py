@@ -253,5 +253,5 @@ def test_store_show_and_doctor_name_each_layout(rows: Place) -> None:
         "postgres public.keys (theirs)",
     ]
     said = rows.main("doctor").out
-    assert "ours: records looked at: 8, of which fit no status: 0" in said
-    assert "theirs: records looked at: 9, of which fit no status: 2" in said
+    assert "looked at: 8, of which fit no status: 0 (ours)" in said
+    assert "looked at: 9, of which fit no status: 2 (theirs)" in said

@@ -48,7 +48,7 @@ def look_at(side: Side, store: Store, where: Where, run: Run) -> tuple[str | Non
     if any(line.status is ExitStatus.DENIED and Purpose.READING in line.says for line in rights):
         lines.append(where.left_out("records", "rights"))
         return None, lines
-    lines.append(where.looked("records", lambda: _read(store, run)))
+    lines.append(where.looked("records", lambda: _read(side, store, run)))
     return description.place, lines
 
 
@@ -138,7 +138,7 @@ def _proven(side: Side) -> Seen:
     )
 
 
-def _read(store: Store, run: Run) -> Seen:
+def _read(side: Side, store: Store, run: Run) -> Seen:
     """Read some records, which shows whether they are such as the layout says."""
     started = time.perf_counter()
     for batch in store.sample():
@@ -151,7 +151,9 @@ def _read(store: Store, run: Run) -> Seen:
         odd_count = int((batch.status == Status.MALFORMED).sum())
         is_odd = odd_count == len(batch)
         return Seen(
-            says=f"looked at: {len(batch):,}, of which fit no status: {odd_count:,}",
+            says=side.target.named(
+                f"looked at: {len(batch):,}, of which fit no status: {odd_count:,}"
+            ),
             status=ExitStatus.FINDINGS if is_odd else ExitStatus.OK,
             fix="check layout, table and prefix: none of them is read right" if is_odd else None,
         )
