@@ -171,10 +171,10 @@ def _read(both: OpenPair, store: str, read_for: timedelta, run: Run, *, enough: 
     for batch in both.postgres.sample():
         rows.add(batch, both)
         now = time.perf_counter()
-        is_late = now - began > read_for.total_seconds()
-        if is_late or rows.count >= _MOST_ROWS or len(rows.found) >= enough:
+        spent = (now - began) / read_for.total_seconds()
+        done = max(spent, rows.count / _MOST_ROWS, len(rows.found) / enough)
+        if done >= 1:
             break
-        done = max(rows.count / _MOST_ROWS, len(rows.found) / enough)
         run.progress.at(f"{store} sample", done, {"rows": rows.count})
         run.checkpoint(timedelta(seconds=now - started), len(batch))
         started = time.perf_counter()

@@ -46,9 +46,12 @@ class Door:
             return None
         try:
             self.beat = self.kept.beat(self.run, after_filling=after_filling)
+            self.judgement = self.beat.judgement
+            if self.beat.witness is not None and not self.judgement.may_beat:
+                # What it told was mended, and is not true any more.
+                self.judgement = self.kept.judge(self.kept.look(), self.run)
         except IdemctlError as error:
             return error
-        self.judgement = self.beat.judgement
         return None
 
 

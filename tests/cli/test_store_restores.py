@@ -163,6 +163,7 @@ def test_a_flush_shows_and_is_over_when_redis_is_filled_again(servers: Servers) 
     assert servers.place.main("gc", "--apply", *ONE).status == 0
     assert servers.verdict()["verdict"] == "redis-flushed"
     done = servers.place.main("reconcile", "--apply", "--yes", *ONE)
+    assert "witness" not in done.out
     assert done.status == 0, done.out + done.err
     assert servers.verdict()["verdict"] == "normal"
 
