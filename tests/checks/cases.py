@@ -25,6 +25,8 @@ from idemctl.domain.shapes import Column
 from idemctl.domain.sight import Sight
 from idemctl.domain.skew import Skew
 from idemctl.domain.upkeep import Upkeep
+from idemctl.domain.verdicts import Judgement, Sample, Verdict
+from idemctl.domain.witness import Trace
 from tests.checks.places import (
     BODY_HASH,
     DAY,
@@ -72,8 +74,8 @@ class Records:
 class Around:
     """What a server says."""
 
-    faulty: Circumstances | Skew | Exposure
-    near: Circumstances | Skew | Exposure
+    faulty: Circumstances | Skew | Exposure | Judgement
+    near: Circumstances | Skew | Exposure | Judgement
     source: Source = Source.CIRCUMSTANCES
     count: int = 1
     sample: tuple[str, ...] = ()
@@ -86,6 +88,23 @@ class Pair:
 
     postgres: Row | None = field(default_factory=dict)
     redis: Row | None = field(default_factory=dict)
+
+
+LOSSES = (
+    Verdict.REDIS_FLUSHED,
+    Verdict.REDIS_RESTORED,
+    Verdict.POSTGRES_RESTORED,
+    Verdict.BOTH_RESTORED,
+)
+
+
+def told(verdict: Verdict) -> Judgement:
+    return Judgement(
+        verdict=verdict,
+        trace=Trace.REDIS_MISSING,
+        sample_says=True,
+        in_redis=Sample(asked=200, missing=150),
+    )
 
 
 def on_redis(faulty: Row, near: Row | None = None, count: int = 1) -> Around:
@@ -286,6 +305,15 @@ AROUND: dict[str, Around] = {
         faulty=Skew(-5 * SECOND, -SKEW - SECOND),
         near=Skew(-5 * SECOND, -SKEW),
     ),
+    **{
+        verdict.value: Around(
+            facts=replace(POSTGRES, has_witness=True),
+            source=Source.WITNESS,
+            faulty=told(verdict),
+            near=told(Verdict.REDIS_RESTARTED),
+        )
+        for verdict in LOSSES
+    },
     "clients-share-keys": Around(
         faulty=replace(CALM, client_count=2), near=replace(CALM, client_count=1), count=2
     ),

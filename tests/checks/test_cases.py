@@ -55,7 +55,9 @@ def codes_of(*sources: Source) -> set[str]:
 
 def test_no_code_is_without_its_case() -> None:
     assert set(RECORDS) == codes_of(Source.RECORDS)
-    assert set(AROUND) == codes_of(Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS)
+    assert set(AROUND) == codes_of(
+        Source.CIRCUMSTANCES, Source.CLOCKS, Source.HEADERS, Source.WITNESS
+    )
     assert set(PAIRS) == codes_of(Source.TWINS)
     assert set(REPEATS) == codes_of(Source.REPEATS)
     assert set(ON_REAL_TABLES) == codes_of(Source.CHILD, Source.ORDER)

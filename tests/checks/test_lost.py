@@ -7,26 +7,16 @@ import pytest
 from idemctl.checks.lost import CHECKS
 from idemctl.checks.registry import BY_CODE
 from idemctl.domain.circumstances import Unseen
-from idemctl.domain.verdicts import Judgement, Sample, Verdict
+from idemctl.domain.verdicts import Judgement, Verdict
 from idemctl.domain.witness import Trace
+from tests.checks.cases import LOSSES
+from tests.checks.cases import told as told_by
 from tests.checks.places import POSTGRES
-
-LOSSES = {
-    Verdict.REDIS_FLUSHED,
-    Verdict.REDIS_RESTORED,
-    Verdict.POSTGRES_RESTORED,
-    Verdict.BOTH_RESTORED,
-}
 
 
 @pytest.mark.parametrize("verdict", sorted(set(Verdict) - {Verdict.UNKNOWN}))
 def test_a_code_fires_on_its_verdict_and_on_no_other(verdict: Verdict) -> None:
-    judgement = Judgement(
-        verdict=verdict,
-        trace=Trace.REDIS_MISSING,
-        sample_says=True,
-        in_redis=Sample(asked=200, missing=150),
-    )
+    judgement = told_by(verdict)
     fired = {}
     for check in CHECKS:
         assert check.look is not None
