@@ -37,7 +37,7 @@ class Explorer:
 
     def __init__(self, settings: Settings, catalogue: Catalogue, run: Run) -> None:
         self._settings, self._catalogue = settings, catalogue
-        self._application = f"idemctl {run.verb} {run.id}"
+        self._application = run.application
         self._own: dict[str, Layout] = {}
 
     def exploration(self) -> Exploration:

@@ -46,38 +46,50 @@ def _keeper(
     side: Target, settings: Settings, catalogue: Catalogue, pair: Pair | None, run: Run
 ) -> Keeper:
     name = side.store
-    store = settings.stores[name]
-    application = f"idemctl {run.verb} {run.id}"
-    postgres = redis = None
     why = _NO_POSTGRES
-    if store.postgres is not None:
-        why = _NO_SCHEMA
-        layout = catalogue.layouts(name, "postgres")[0].postgres
-        assert layout is not None, "the catalogue looks for it"
-        if settings.own_schema is not None:
-            why = ""
-            postgres = PostgresKeepingOpener(
-                dsn=settings.postgres_dsn(name),
-                schema=settings.own_schema,
-                store=name,
-                table=where_of(store.postgres, layout),
-                epoch_column=_column(layout.epoch),
-                fence_column=_column(layout.fence),
-                application=application,
-            )
-    if store.redis is not None:
-        redis = RedisKeepingOpener(
-            url=settings.redis_url(name), store=name, application=application
-        )
+    if settings.stores[name].postgres is not None:
+        why = "" if settings.has_witness(name) else _NO_SCHEMA
     return Keeper(
         store=name,
         who=f"{_user()}@{socket.gethostname()}",
         folder=FolderKeeping(StateFolder(settings.state_folder), name),
-        postgres=postgres,
-        redis=redis,
+        postgres=in_postgres(name, settings, catalogue, run),
+        redis=in_redis(name, settings, run),
         pair=pair,
         side=side,
         why_no_witness=why,
+    )
+
+
+def in_postgres(
+    name: str, settings: Settings, catalogue: Catalogue, run: Run
+) -> PostgresKeepingOpener | None:
+    """Make what opens the place of one store in Postgres, where there is one."""
+    store = settings.stores[name]
+    if store.postgres is None or settings.own_schema is None:
+        return None
+    layout = catalogue.layouts(name, "postgres")[0].postgres
+    assert layout is not None, "the catalogue looks for it"
+    return PostgresKeepingOpener(
+        dsn=settings.postgres_dsn(name),
+        schema=settings.own_schema,
+        store=name,
+        table=where_of(store.postgres, layout),
+        epoch_column=_column(layout.epoch),
+        fence_column=_column(layout.fence),
+        application=run.application,
+    )
+
+
+def in_redis(name: str, settings: Settings, run: Run) -> RedisKeepingOpener | None:
+    """Make what opens the place of one store in Redis, where there is one."""
+    if settings.stores[name].redis is None:
+        return None
+    return RedisKeepingOpener(
+        url=settings.redis_url(name),
+        store=name,
+        has_witness=settings.has_witness(name),
+        application=run.application,
     )
 
 

@@ -95,6 +95,7 @@ class RedisKeepingOpener:
 
     url: Secret
     store: str
+    has_witness: bool
     application: str
 
     def open(self, *, writable: bool) -> KeepsInRedis:
@@ -102,5 +103,9 @@ class RedisKeepingOpener:
         from idemctl.stores.redis.keeping import RedisKeeping
 
         return RedisKeeping(
-            url=self.url, store=self.store, writable=writable, application=self.application
+            url=self.url,
+            store=self.store,
+            has_witness=self.has_witness,
+            writable=writable,
+            application=self.application,
         )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from idemctl.bootstrap.keepers import in_postgres, in_redis
 from idemctl.bootstrap.layouts import how_to_prove
 from idemctl.bootstrap.origins import needed_variables, tell_origins
 from idemctl.domain.purposes import Purpose
 from idemctl.domain.sight import Engine
 from idemctl.errors import IdemctlError
-from idemctl.operations.doctor import Line, Road, Side
+from idemctl.operations.doctor import Keeping, Line, Road, Side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ class _Group:
     secret: Secret
     named: str
     sides: list[Side] = field(default_factory=list)
+    keepings: list[Keeping] = field(default_factory=list)
     past: set[str | None] = field(default_factory=set)
     """What the strings are called by which locks are taken instead; None is this one."""
 
@@ -84,8 +86,10 @@ class Roads:
         return [
             Road(
                 named=group.named,
+                engine=group.engine,
                 way=self._way(group),
                 sides=tuple(group.sides),
+                keepings=tuple(group.keepings),
             )
             for group in self._groups.values()
         ]
@@ -100,13 +104,15 @@ class Roads:
 
     def _add(self, name: str, engine: Engine) -> None:
         sides = [side for side in self._sides_of(name, engine) if side.purposes]
-        if not sides:
+        keepings = [one for one in self._keepings_of(name, engine) if one.purposes]
+        if not sides and not keepings:
             # Whoever is to do no more does not go there.
             return
         store = self._settings.stores[name]
         if engine is Engine.REDIS:
             assert store.redis is not None
-            self._join(_Group(engine, self._settings.redis_url(name), store.redis.url_env), sides)
+            group = _Group(engine, self._settings.redis_url(name), store.redis.url_env)
+            self._join(group, sides, keepings)
             return
         postgres = store.postgres
         assert postgres is not None
@@ -114,21 +120,25 @@ class Roads:
         direct, past = self._settings.postgres_dsn(name, direct=True), postgres.direct_dsn_env
         named = postgres.dsn_env if self._settings.environ.get(postgres.dsn_env) else "libpq"
         is_beside = past is not None and direct.reveal() != dsn.reveal()
-        group = self._join(_Group(engine, dsn, named), sides)
+        group = self._join(_Group(engine, dsn, named), sides, keepings)
         group.past.add(past if is_beside else None)
         if is_beside and past is not None and not _LOCKING.isdisjoint(self._purposes):
             self._join(_Group(engine, direct, past)).past.add(None)
 
     def _sides_of(self, name: str, engine: Engine) -> Iterator[Side]:
         configured = getattr(self._settings.stores[name], engine)
-        is_filled = self._sides.is_filled(name)
         targets = self._sides.on(name, engine, self._run)
+        has_witness = self._settings.has_witness(name)
         for layout, target in zip(configured.layouts, targets, strict=True):
-            served = {Purpose.READING}
-            if engine is Engine.POSTGRES and not target.is_never_collected:
-                served.add(Purpose.GC)
-            if is_filled:
-                served.add(Purpose.RECONCILE)
+            served = self._served(name)
+            if not has_witness:
+                # A restore is acknowledged by what all records say, a freeze by none.
+                served.discard(Purpose.STORE)
+            if engine is Engine.POSTGRES and target.is_never_collected:
+                served.discard(Purpose.GC)
+            if engine is Engine.REDIS and not (has_witness and self._sides.is_pair(name)):
+                # Who collects asks it only for the second sign of a witness.
+                served.discard(Purpose.GC)
             yield Side(
                 target=target,
                 layout=layout,
@@ -137,13 +147,37 @@ class Roads:
                 proof=how_to_prove(name, layout),
             )
 
-    def _join(self, new: _Group, sides: Sequence[Side] = ()) -> _Group:
+    def _keepings_of(self, name: str, engine: Engine) -> Iterator[Keeping]:
+        """Give the place of witness and freeze on this side, where there is one."""
+        opens = (
+            in_redis(name, self._settings, self._run)
+            if engine is Engine.REDIS
+            else in_postgres(name, self._settings, self._catalogue, self._run)
+        )
+        if opens is not None:
+            served = self._served(name)
+            purposes = tuple(one for one in self._purposes if one in served)
+            yield Keeping(store=name, opens=opens, purposes=purposes)
+
+    def _served(self, name: str) -> set[Purpose]:
+        """Tell what a store as a whole has a use for."""
+        served = {Purpose.READING, Purpose.STORE}
+        if self._sides.is_collected(name):
+            served.add(Purpose.GC)
+        if self._sides.is_filled(name):
+            served.add(Purpose.RECONCILE)
+        return served
+
+    def _join(
+        self, new: _Group, sides: Sequence[Side] = (), keepings: Sequence[Keeping] = ()
+    ) -> _Group:
         group = self._groups.setdefault((new.engine, new.secret.reveal()), new)
         group.sides += sides
+        group.keepings += keepings
         return group
 
     def _way(self, group: _Group) -> Callable[[], Way]:
-        application = f"idemctl {self._run.verb} {self._run.id}"
+        application = self._run.application
 
         def redis() -> Way:
             from idemctl.stores.redis.way import RedisWay

@@ -82,12 +82,11 @@ class Sides:
         """List those of one engine. See `of`."""
         promised = self._settings.stores[name].policies
         policies = Policies() if promised is None else read_policies(promised)
-        application = f"idemctl {run.verb} {run.id}"
         layouts = self._layouts(name, engine, run.started_at if writes else None, through)
         targets = (
-            self._tables(name, layouts, policies, application, writes=writes)
+            self._tables(name, layouts, policies, run.application, writes=writes)
             if engine is Engine.POSTGRES
-            else self._keyspaces(name, layouts, policies, application)
+            else self._keyspaces(name, layouts, policies, run.application)
         )
         for layout, target in zip(layouts, targets, strict=True):
             if through is None or through == layout:
@@ -136,7 +135,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
-                has_witness=self._has_witness(name),
+                has_witness=self._settings.has_witness(name),
                 reads_replica=self._settings.is_on_replicas,
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
@@ -168,7 +167,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
-                has_witness=self._has_witness(name),
+                has_witness=self._settings.has_witness(name),
                 keeps_for=store.redis.ttl,
                 promised=policies,
                 has_locks=layout.lock is not None,
@@ -177,11 +176,26 @@ class Sides:
                 is_configured=self._settings.names_stores,
             )
 
-    def is_filled(self, name: str) -> bool:
-        """Whether a store is a pair whose Redis side reconcile may write."""
+    def is_collected(self, name: str) -> bool:
+        """Whether gc has a use for a store: some of its rows may go; Redis removes its own."""
+        if self._settings.stores[name].postgres is None:
+            return False
+        try:
+            layouts = self._catalogue.layouts(name, "postgres")
+        except ConfigError:
+            return False
+        described = [one.postgres for one in layouts if one.postgres is not None]
+        return any(one.never_collected != "always" for one in described)
+
+    def is_pair(self, name: str) -> bool:
+        """Whether the records of both sides of a store can be told as twins."""
         store = self._settings.stores[name]
         both = (store.postgres, store.redis)
-        if any(side is None or len(side.layouts) > 1 for side in both):
+        return all(side is not None and len(side.layouts) == 1 for side in both)
+
+    def is_filled(self, name: str) -> bool:
+        """Whether a store is a pair whose Redis side reconcile may write."""
+        if not self.is_pair(name):
             return False
         try:
             if isinstance(self.transcript(name), Unsupported):
@@ -191,11 +205,6 @@ class Sides:
             # Which of the two sides leads nowhere, whoever looks at that side is told.
             return False
         return side.container is Container.KEY and not side.siblings
-
-    def _has_witness(self, name: str) -> bool:
-        """Whether idemctl has tables of its own beside the store's."""
-        has_table = self._settings.stores[name].postgres is not None
-        return has_table and self._settings.own_schema is not None
 
     def transcript(self, name: str) -> Transcript | Unsupported:
         """Say how twins of a pair are written, or why they cannot be."""

@@ -29,6 +29,7 @@ class RoleName(StrEnum):
     READING = "reading"
     GC = "gc"
     RECONCILE = "reconcile"
+    STORE = "store"
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +54,7 @@ def doctor(
     idemctl doctor                     every configured store
     idemctl doctor --store payments    one of them
     idemctl doctor --role reading      as a user who is only to audit
-    idemctl doctor --grants | psql     roles for reading, gc and reconcile
+    idemctl doctor --grants | psql     a role for each purpose
     idemctl doctor --grants | grep ^ACL | redis-cli
 
     Looks, in this order, at configuration, terminal and cron; at the way to each server:
@@ -83,6 +84,7 @@ _NAMES = {
     Purpose.READING: RoleName.READING,
     Purpose.GC: RoleName.GC,
     Purpose.RECONCILE: RoleName.RECONCILE,
+    Purpose.STORE: RoleName.STORE,
 }
 
 

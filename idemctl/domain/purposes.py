@@ -12,6 +12,8 @@ class Purpose(StrEnum):
     """`audit`, `diagnose`, `doctor`, `layout check`, `store show`, and dry runs of the rest."""
     GC = "gc --apply"
     RECONCILE = "reconcile --apply"
+    STORE = "store --apply"
+    """`store freeze`, `thaw`, `beat` and `accept`: who stops and restarts the others."""
     SIGHT = "all that audit can see"
     """Nothing fails without it: some checks cannot judge."""
 
@@ -25,5 +27,5 @@ class Purpose(StrEnum):
         return f"idemctl_{self.split()[0]}"
 
 
-EVERY_VERB = (Purpose.READING, Purpose.GC, Purpose.RECONCILE)
+EVERY_VERB = (Purpose.READING, Purpose.GC, Purpose.RECONCILE, Purpose.STORE)
 """Those for which there is a role."""

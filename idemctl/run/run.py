@@ -100,6 +100,11 @@ class Run:
         self._freezes: Freezes | None = None
         self._freezes_seen = 0.0
 
+    @property
+    def application(self) -> str:
+        """What the servers' administrators see."""
+        return f"idemctl {self.verb} {self.id}"
+
     def checkpoint(self, took: timedelta = timedelta(0), units: int = 1) -> None:
         """Rest for as long as the pace asks after a step that took so long.
 

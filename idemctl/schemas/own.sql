@@ -20,8 +20,8 @@ CREATE OR REPLACE FUNCTION public.idemctl_epoch() RETURNS bigint
 
 
 -- What idemctl keeps for itself: in the schema that `state: {schema: idemctl}` names; without
--- that line nothing of it is read or written. Whoever runs idemctl needs USAGE on the schema;
--- to read SELECT on both tables; to write INSERT and UPDATE, and DELETE on idemctl_freeze.
+-- that line nothing of it is read or written. What rights whoever runs idemctl needs on it,
+-- idemctl doctor --grants prints.
 CREATE SCHEMA IF NOT EXISTS idemctl;
 
 -- The witness: one heartbeat a store, with a copy in Redis and one in the state folder. A copy

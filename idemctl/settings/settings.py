@@ -54,6 +54,10 @@ class Settings:
         """Whether a file names the stores; without one the environment makes them up."""
         return self.document is not None
 
+    def has_witness(self, name: str) -> bool:
+        """Whether a witness can be kept of a store: beside its rows, in tables of idemctl's own."""
+        return self.own_schema is not None and self.stores[name].postgres is not None
+
     def origin(self, name: str) -> str:
         """Say where a value comes from: `idemctl.yaml:7:5`, `environment X`, `default`.
 

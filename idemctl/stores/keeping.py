@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from idemctl.domain.freezes import Freeze
     from idemctl.domain.witness import Witness
+    from idemctl.stores.answers import Right
 
 
 class Keeps(Protocol):
@@ -76,7 +78,15 @@ class Generation:
     """The last that it gave out; 0 where it gave out none yet."""
 
 
-class KeepsInPostgres(Keeps, Protocol):
+class KeepsOnServer(Keeps, Protocol):
+    """A place on a server, which takes rights of its own beside those that records take."""
+
+    def rights(self) -> Sequence[Right]:
+        """List them, and which of them this user has; see `Describes.rights`."""
+        ...
+
+
+class KeepsInPostgres(KeepsOnServer, Protocol):
     """A place in Postgres, which also knows its own past and the order of its records."""
 
     def cluster(self) -> Cluster:
@@ -107,7 +117,7 @@ class Process:
     flush_calls: int | None = None
 
 
-class KeepsInRedis(Keeps, Protocol):
+class KeepsInRedis(KeepsOnServer, Protocol):
     """A place in Redis, which also knows its server's past."""
 
     def process(self) -> Process:

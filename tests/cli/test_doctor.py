@@ -69,16 +69,17 @@ def test_the_lines_come_in_the_order_in_which_one_thing_needs_the_other(whole: P
         "configuration", "state", "settings", "settings", "settings",
         "terminal", "locale", "cron", "clock",
     ]  # fmt: skip
-    side = ["place", "rights", "rights", "rights", "layout", "records"]
+    rights = ["rights"] * 4
+    side = ["place", *rights, "layout", "records"]
     way = ["name", "tcp", "tls", "login", "version"]
     by_server = {
         server: [item["code"] for item in items if item["server"] == server]
         for server in ("DATABASE_URL", "REDIS_URL")
     }
     assert by_server == {
-        "DATABASE_URL": [*way, "role", "pooler", *side],
-        # Nothing is collected from Redis.
-        "REDIS_URL": [*way, "answers", "role", "eviction", *side[:3], *side[4:]],
+        # Witness and freeze take rights of their own, on both servers.
+        "DATABASE_URL": [*way, "role", "pooler", *side, *rights],
+        "REDIS_URL": [*way, "answers", "role", "eviction", *side, *rights],
     }
     assert all(item["took_ms"] > 0 for item in items if item["code"] in {"tcp", "login", "place"})
 

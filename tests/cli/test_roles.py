@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ import psycopg
 import pytest
 import redis
 
+from idemctl.domain import witness
 from idemctl.sandbox.configuration import CONFIGURATION
 from idemctl.sandbox.seed import seed
 from tests.stores.redis.servers import say
@@ -22,8 +23,14 @@ if TYPE_CHECKING:
 
 PAYMENTS = ("--store", "payments")
 WORD = "hunter2"
-OWN_KEYS = "~idemctl:*"
-READS_FREEZE = ("+getrange", "+info", "+time", "+dbsize")
+ROLES = ("idemctl_reading", "idemctl_gc", "idemctl_reconcile", "idemctl_store")
+FREEZE = "idemctl:{payments}:freeze"
+WITNESS = "idemctl:{payments}:witness"
+OTHERS = {
+    "~seen:*", "~path:*", "~body:*",
+    *(f"~idemctl:{{{one}}}:*" for one in ("webhooks", "messages", "deliveries")),
+}  # fmt: skip
+"""Keys of stores that are not asked about."""
 
 
 @dataclass(kw_only=True)
@@ -38,6 +45,8 @@ class Staff:
     client: redis.Redis
     sql: list[str]
     acl: list[str]
+    has_witness: bool
+    """Whether state.schema is configured."""
     stack: ExitStack
 
     def lead(self, role: str, *, in_redis: str | None = None) -> None:
@@ -72,14 +81,22 @@ class Staff:
     def doctor(self, role: str) -> int:
         return self.run("doctor", "--role", role, *PAYMENTS, "--store", "workflows").status
 
+    def freezes(self, word: str) -> int:
+        words = ("--for", "1h", "--reason", "a test") if word == "freeze" else ()
+        return self.run("store", word, *words, "--apply", *PAYMENTS).status
 
-@pytest.fixture
+
+@pytest.fixture(params=[True, False], ids=["schema", "no schema"])
 def staff(
-    place: Place, dsn: str, redis_url: str, admin: psycopg.Connection[Any]
+    request: pytest.FixtureRequest,
+    place: Place,
+    dsn: str,
+    redis_url: str,
+    admin: psycopg.Connection[Any],
 ) -> Iterator[Staff]:
     seed(dsn=dsn, redis_url=redis_url, records=500, seed=5, faults=False)
-    # No witness is kept; what reads the freeze in Redis takes a right of its own: docs/store.md.
-    place.configure(CONFIGURATION.replace("state: {schema: idemctl}\n", ""))
+    line = "state: {schema: idemctl}\n"
+    place.configure(CONFIGURATION if request.param else CONFIGURATION.replace(line, ""))
     place.lead(DATABASE_URL=dsn, REDIS_URL=redis_url)
     printed = place.main("doctor", "--grants")
     assert (printed.status, printed.err) == (0, "")
@@ -89,7 +106,8 @@ def staff(
     # What everybody has by default helps nobody here.
     database = urlsplit(dsn).path[1:]
     admin.execute(f"REVOKE ALL ON DATABASE {database} FROM PUBLIC".encode())
-    roles = ("idemctl_reading", "idemctl_gc", "idemctl_reconcile")
+    # Without tables of idemctl's own nothing is frozen in Postgres.
+    roles = ROLES if request.param else ROLES[:-1]
     with ExitStack() as stack:
         inside = stack.enter_context(
             psycopg.connect(f"{admin.info.dsn} dbname={database}", password=admin.info.password,
@@ -103,14 +121,13 @@ def staff(
             say(client, *line.split())
         for role in roles:
             inside.execute(f"ALTER ROLE {role} PASSWORD '{WORD}'".encode())
-        say(client, "ACL", "SETUSER", "idemctl_gc", "on", "-@all", *READS_FREEZE)
-        for user in roles:
-            say(client, "ACL", "SETUSER", user, f">{WORD}", OWN_KEYS)
+        for user in ROLES:
+            say(client, "ACL", "SETUSER", user, f">{WORD}")
         yield Staff(
             place=place, dsn=dsn, redis_url=redis_url, inside=inside, client=client, sql=sql,
-            acl=acl, stack=stack,
+            acl=acl, has_witness=request.param, stack=stack,
         )  # fmt: skip
-        for user in roles:
+        for user in ROLES:
             client.acl_deluser(user)
         for role in roles:
             inside.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
@@ -166,7 +183,10 @@ def test_who_reads_reads_all_and_changes_nothing(staff: Staff) -> None:
         "UPDATE processed_events SET expires_at = now()",
         "INSERT INTO processed_events (idempotency_key) VALUES ('k')",
         "SELECT FROM processed_events FOR SHARE",
-        "SELECT * FROM idemctl_epoch",
+        "UPDATE idemctl_epoch SET epoch = 7" if staff.has_witness else "SELECT FROM idemctl_epoch",
+        "SELECT nextval('processed_events_fence')",
+        "INSERT INTO idemctl.idemctl_witness (store) VALUES ('payments')",
+        "DELETE FROM idemctl.idemctl_freeze",
         "CREATE TABLE mine ()",
         "CREATE SCHEMA mine",
     )
@@ -175,7 +195,7 @@ def test_who_reads_reads_all_and_changes_nothing(staff: Staff) -> None:
     forbids(
         staff.user(), f"SET {name} x", f"DEL {name}", f"GETDEL {name}", f"PEXPIRE {name} 1",
         "GETRANGE mine 0 -1", "CONFIG GET requirepass", "EVAL return 0", "FLUSHALL", "KEYS *",
-        "ACL LIST", "SELECT 1", "MEMORY DOCTOR",
+        "ACL LIST", "SELECT 1", "MEMORY DOCTOR", f"SET {FREEZE} x", f"DEL {FREEZE}",
     )  # fmt: skip
     # The control: the same user may do this.
     assert say(staff.user(), "GETRANGE", name, "0", "-1")
@@ -195,8 +215,12 @@ def test_who_collects_collects_and_does_no_more(staff: Staff) -> None:
     assert before is not None
     assert after is not None
     assert after[0] < before[0]
+    assert bool(staff.client.exists(WITNESS)) is staff.has_witness
     refuses(
         staff.role(),
+        "DELETE FROM idemctl.idemctl_freeze",
+        "UPDATE idemctl_epoch SET epoch = 7",
+        "SELECT nextval('processed_events_fence')",
         "UPDATE processed_events SET response_body = ''",
         "UPDATE processed_events SET status = 'completed'",
         "UPDATE workflow_steps SET status = 'completed'",
@@ -204,6 +228,61 @@ def test_who_collects_collects_and_does_no_more(staff: Staff) -> None:
         "TRUNCATE processed_events",
         "CREATE TABLE mine ()",
     )
+    name = staff.a_name()
+    forbids(
+        staff.user(), f"SET {name} x", f"DEL {name}", f"DEL {FREEZE}", "SET mine 1", "FLUSHALL",
+        *([] if staff.has_witness else [f"GETRANGE {name} 0 -1", f"SET {FREEZE} x"]),
+    )  # fmt: skip
+    # Who is stopped by a freeze is not who ends it.
+    assert staff.freezes("thaw") == 4
+
+
+def test_who_collects_freezes_a_store_whose_postgres_went_back_in_time(staff: Staff) -> None:
+    staff.lead("idemctl_gc")
+    assert staff.run("gc", "--apply", *PAYMENTS).status == 0
+    if not staff.has_witness:
+        assert not staff.client.exists(WITNESS)
+        return
+    # Redis tells of beats, and of records, of which Postgres knows nothing.
+    ahead = witness.decoded(say(staff.client, "GET", WITNESS))
+    staff.client.set(WITNESS, replace(ahead, beats=ahead.beats + 9).encoded())
+    staff.inside.execute("DELETE FROM processed_events WHERE completed_at IS NOT NULL")
+    done = staff.run("gc", "--apply", *PAYMENTS)
+    assert done.status == 5, done.err
+    assert "by two signs); the store is frozen now" in done.err
+    assert "but for" not in done.err
+    assert staff.client.exists(FREEZE)
+    assert staff.inside.execute("SELECT count(*) FROM idemctl.idemctl_freeze").fetchone() == (1,)
+
+
+def test_who_rules_a_store_stops_and_restarts_the_others_and_does_no_more(staff: Staff) -> None:
+    staff.lead("idemctl_gc")
+    assert staff.run("gc", "--apply", *PAYMENTS).status == 0
+    # Where Postgres has no such role, nobody goes there.
+    staff.lead("idemctl_store")
+    assert staff.run("doctor", "--role", "store", *PAYMENTS).status == 0
+    assert staff.freezes("freeze") == 0
+    assert staff.client.exists(FREEZE)
+    assert staff.freezes("thaw") == 0
+    assert not staff.client.exists(FREEZE)
+    accept = staff.run("store", "accept", "--apply", "--confirm", "payments", *PAYMENTS)
+    beat = staff.run("store", "beat", "--apply", *PAYMENTS)
+    assert [accept.status, beat.status] == ([0, 0] if staff.has_witness else [78, 78]), accept.err
+    name = staff.a_name()
+    forbids(
+        staff.user(), f"SET {name} x", f"DEL {name}", f"DEL {FREEZE}", "SET mine 1", "FLUSHALL",
+        *([] if staff.has_witness else [f"GETRANGE {name} 0 -1", "EVAL return 0"]),
+    )  # fmt: skip
+    if staff.has_witness:
+        assert staff.inside.execute("SELECT epoch FROM idemctl_epoch").fetchone() == (2,)
+        refuses(
+            staff.role(),
+            "DELETE FROM processed_events",
+            "UPDATE processed_events SET expires_at = now()",
+            "DELETE FROM idemctl.idemctl_witness",
+            "INSERT INTO idemctl_epoch DEFAULT VALUES",
+            "CREATE TABLE mine ()",
+        )
 
 
 def test_who_reconciles_fills_and_does_no_more(staff: Staff) -> None:
@@ -218,6 +297,8 @@ def test_who_reconciles_fills_and_does_no_more(staff: Staff) -> None:
     refuses(
         staff.role(),
         "DELETE FROM processed_events",
+        "DELETE FROM idemctl.idemctl_freeze",
+        "UPDATE idemctl_epoch SET epoch = 7",
         "UPDATE processed_events SET response_body = ''",
         "INSERT INTO processed_events (idempotency_key) VALUES ('k')",
         # It is no pair.
@@ -232,17 +313,20 @@ def test_who_reconciles_fills_and_does_no_more(staff: Staff) -> None:
         staff.user().eval("return redis.call('DEL', KEYS[1])", 1, name)
 
 
-@pytest.mark.parametrize("role", ["reading", "gc", "reconcile"])
+@pytest.mark.parametrize("role", ["reading", "gc", "reconcile", "store"])
 def test_without_any_one_line_of_a_role_in_postgres_doctor_complains(
     staff: Staff, role: str
 ) -> None:
     name = f"idemctl_{role}"
-    staff.lead(name, in_redis="nobody" if role == "gc" else None)
-    # The control: with all of them it does not.
-    assert staff.doctor(role) == 0
+    staff.lead(name)
     mine = [line for line in staff.sql if line.endswith(f" TO {name};")]
     mine = [line for line in mine if "seen_events" not in line and "outbox" not in line]
-    assert len(mine) == {"reading": 5, "gc": 10, "reconcile": 4}[role]
+    counts = {"reading": (5, 10), "gc": (10, 19), "reconcile": (4, 13), "store": (0, 17)}
+    assert len(mine) == counts[role][staff.has_witness]
+    if not mine:
+        return
+    # The control: with all of them it does not.
+    assert staff.doctor(role) == 0
     for line in mine:
         revoked = line.replace("GRANT ", "REVOKE ", 1).replace(f" TO {name};", f" FROM {name};")
         staff.inside.execute(revoked.encode())
@@ -252,14 +336,14 @@ def test_without_any_one_line_of_a_role_in_postgres_doctor_complains(
     assert staff.doctor(role) == 0
 
 
-@pytest.mark.parametrize("role", ["reading", "reconcile"])
+@pytest.mark.parametrize("role", ["reading", "gc", "reconcile", "store"])
 def test_without_any_one_word_of_a_role_in_redis_doctor_complains(staff: Staff, role: str) -> None:
+    # Where Postgres has no such role, nobody goes there.
     staff.lead(f"idemctl_{role}")
     [line] = [one for one in staff.acl if f" idemctl_{role} " in one]
     words = line.split()
-    others = {"~seen:*", "~path:*", "~body:*"}
-    needed = [word for word in words if word[0] in "+~" and word not in others]
-    assert len(needed) >= 8
+    needed = [word for word in words if word[0] in "+~%" and word.removeprefix("%R") not in OTHERS]
+    assert len(needed) >= (8 if staff.has_witness else 4)
     for word in needed:
         say(staff.client, *(one for one in words if one != word))
         assert staff.doctor(role) == 12, word

@@ -51,6 +51,7 @@ def road(*targets: Target, named: str = "A_URL", path: Path | None = None, **mor
     options = {"layout": "reference", "purposes": EVERY_VERB} | more
     return Road(
         named=named,
+        engine=targets[0].engine if targets else Engine.POSTGRES,
         way=lambda: path or Path(),
         sides=tuple(Side(target=one, **options) for one in targets),
     )

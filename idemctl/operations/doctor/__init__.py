@@ -4,10 +4,11 @@ from idemctl.operations.doctor.doctor import doctor
 from idemctl.operations.doctor.grants import Role, Roles, roles
 from idemctl.operations.doctor.here import Here, look_here
 from idemctl.operations.doctor.lines import Line, Outcome
-from idemctl.operations.doctor.roads import Road, Side
+from idemctl.operations.doctor.roads import Keeping, Road, Side
 
 __all__ = [
     "Here",
+    "Keeping",
     "Line",
     "Outcome",
     "Road",

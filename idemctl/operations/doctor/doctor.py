@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from idemctl.operations.doctor.clocks import compare
 from idemctl.operations.doctor.lines import Outcome, Where
 from idemctl.operations.doctor.roads import go
-from idemctl.operations.doctor.sides import look_at
+from idemctl.operations.doctor.sides import look_at, weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from idemctl.domain.sight import Engine
     from idemctl.operations.doctor.lines import Line
-    from idemctl.operations.doctor.roads import Road
+    from idemctl.operations.doctor.roads import Keeping, Road
     from idemctl.run.run import Run
     from idemctl.stores.ports import Store
 
@@ -49,6 +49,21 @@ def doctor(roads: Iterable[Road], known: Iterable[Line], run: Run) -> Outcome:
                     clocks.setdefault(side.target.store, {}).setdefault(
                         side.target.engine, (place, store)
                     )
+            for keeping in road.keepings:
+                run.checkpoint()
+                where = Where(server=road.named, store=keeping.store)
+                if failed is None:
+                    # What records lack as well is one fault, and said already.
+                    said = {one.fix for one in lines if one.store == keeping.store and one.fix}
+                    rights = _keeping_rights(keeping, where)
+                    lines += [one for one in rights if one.fix not in said]
+                elif all(side.target.store != keeping.store for side in road.sides):
+                    lines.append(where.left_out("rights", failed))
         for name, sides in clocks.items():
             lines += compare(name, list(sides.values()))
     return Outcome(lines=tuple(lines))
+
+
+def _keeping_rights(keeping: Keeping, where: Where) -> Iterator[Line]:
+    with closing(keeping.opens.open(writable=False)) as place:
+        yield from weigh(keeping.purposes, place.rights, where)

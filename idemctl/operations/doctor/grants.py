@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from idemctl.domain.purposes import Purpose
     from idemctl.operations.doctor.roads import Road
     from idemctl.run.run import Run
+    from idemctl.stores.keeping import OpensInPostgres, OpensInRedis
+    from idemctl.stores.ports import Opens
+
+    _End = tuple[str, Opens | OpensInPostgres | OpensInRedis, tuple[Purpose, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +55,23 @@ def roles(roads: Iterable[Road], purposes: Sequence[Purpose], run: Run) -> Roles
 
 def _on(road: Road, purposes: Sequence[Purpose], run: Run) -> Iterator[Role]:
     rules: dict[Purpose, list[str]] = {purpose: [] for purpose in purposes}
-    for side in road.sides:
+    ends: list[_End] = [(one.target.store, one.target.opens, one.purposes) for one in road.sides]
+    ends += [(one.store, one.opens, one.purposes) for one in road.keepings]
+    for _, opens, served in ends:
         run.checkpoint()
-        with closing(side.target.opens.open(writable=False)) as store:
-            rights = store.rights()
-        for purpose in side.purposes:
+        with closing(opens.open(writable=False)) as place:
+            rights = place.rights()
+        for purpose in served:
             rules[purpose] += [one.rule for one in rights if purpose in one.needed_for]
     for purpose, needed in rules.items():
         if needed:
-            engine = road.sides[0].target.engine
+            statements = _STATEMENTS[road.engine](purpose.role, dict.fromkeys(needed))
             yield Role(
                 named=road.named,
-                stores=tuple(side.target.store for side in road.sides),
-                engine=engine,
+                stores=tuple(dict.fromkeys(store for store, _, _ in ends)),
+                engine=road.engine,
                 purpose=purpose,
-                statements=tuple(_STATEMENTS[engine](purpose.role, dict.fromkeys(needed))),
+                statements=tuple(statements),
             )
 
 
@@ -82,6 +88,8 @@ def _for_redis(role: str, rules: Iterable[str]) -> Iterator[str]:
     words = dict.fromkeys(word for rule in rules for word in _split(rule))
     commands = [word for word in words if word.startswith("+")]
     keys = [word for word in words if not word.startswith("+")]
+    # What may be written may be read.
+    keys = [key for key in keys if "%R" not in key[:3] or key.replace("%R", "", 1) not in keys]
     rule = " ".join(["resetkeys", "resetchannels", "-@all", *commands, *keys])
     yield f"ACL SETUSER {role} on {rule}"
 

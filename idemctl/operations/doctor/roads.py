@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from idemctl.domain.purposes import Purpose
+    from idemctl.domain.sight import Engine
     from idemctl.operations.doctor.lines import Line
     from idemctl.run.run import Run
     from idemctl.run.target import Target
+    from idemctl.stores.keeping import OpensInPostgres, OpensInRedis
     from idemctl.stores.ways import Way
 
 _GOES_ON = {ExitStatus.OK, ExitStatus.FINDINGS, ExitStatus.REFUSED}
@@ -36,13 +38,24 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Where witness and freeze of one store are kept on a server, and what is wanted of them."""
+
+    store: str
+    opens: OpensInPostgres | OpensInRedis
+    purposes: tuple[Purpose, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Road:
     """One way, and what lies at its end."""
 
     named: str
     """The variable that holds the connection string."""
     way: Callable[[], Way]
+    engine: Engine
     sides: tuple[Side, ...] = ()
+    keepings: tuple[Keeping, ...] = ()
 
 
 def go(road: Road, run: Run) -> tuple[list[Line], str | None]:

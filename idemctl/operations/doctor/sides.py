@@ -14,7 +14,7 @@ from idemctl.run.fitness import remedy
 from idemctl.stores.ways import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from idemctl.domain.references import Reference
     from idemctl.operations.doctor.lines import Line, Where
@@ -42,7 +42,7 @@ def look_at(side: Side, store: Store, where: Where, run: Run) -> tuple[str | Non
         return None, lines
     [description] = found
     lines += [where.line(about, seen) for about, seen in _described(description)]
-    rights = list(_rights(side, store, where))
+    rights = list(weigh(side.purposes, store.rights, where))
     lines += rights
     lines.append(where.looked("layout", lambda: _proven(side)))
     if any(line.status is ExitStatus.DENIED and Purpose.READING in line.says for line in rights):
@@ -92,12 +92,14 @@ def _hanging(place: str, reference: Reference) -> Seen:
     )
 
 
-def _rights(side: Side, store: Store, where: Where) -> Iterator[Line]:
+def weigh(
+    purposes: Sequence[Purpose], ask: Callable[[], Sequence[Right]], where: Where
+) -> Iterator[Line]:
     """Tell of each purpose what it takes, where all is there, and of each right that is not."""
     asked: list[Right] = []
 
     def reading() -> Seen:
-        asked.extend(store.rights())
+        asked.extend(ask())
         return Seen(says="")
 
     line = where.looked("rights", reading)
@@ -105,7 +107,7 @@ def _rights(side: Side, store: Store, where: Where) -> Iterator[Line]:
         yield line
         return
     took = line.took
-    for seen in _weighed(side.purposes, asked):
+    for seen in _weighed(purposes, asked):
         yield replace(where.line("rights", seen), took=took)
         took = timedelta(0)
 

@@ -13,15 +13,17 @@ from idemctl.domain.witness import Witness
 from idemctl.errors import ConfigError, Denied, Unreachable
 from idemctl.stores.keeping import Cluster, Generation
 from idemctl.stores.postgres.connect import BatchFailed, connect, transaction
+from idemctl.stores.postgres.keeping_rights import EPOCH, list_rights, own_tables
 from idemctl.stores.postgres.queries import query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from psycopg import Cursor
 
     from idemctl.domain.secrets import Secret
+    from idemctl.stores.answers import Right
     from idemctl.stores.postgres.connect import Connection
 
 _WITNESS, _FREEZE = "idemctl_witness", "idemctl_freeze"
@@ -169,6 +171,28 @@ class PostgresKeeping:
                     {"sequence": sequence[0], "fence": fence + _MARGIN, "past": fence},
                 )
 
+    def rights(self) -> Sequence[Right]:
+        """See `KeepsOnServer.rights`."""
+        asks, schemas, found = own_tables(
+            self._connection,
+            schema=self._schema,
+            tables=(_WITNESS, _FREEZE),
+            has_epoch=self._epoch_column is not None,
+            place=self.place,
+        )
+        for table in (_WITNESS, _FREEZE):
+            if table not in found:
+                raise _absent(f"{self.place}: there is no {self._schema}.{table}", table)
+        rights = list_rights(
+            asks,
+            schemas,
+            witness=found[_WITNESS],
+            freeze=found[_FREEZE],
+            epoch=found.get(EPOCH),
+            sequence=self._sequence,
+        )
+        return list(rights)
+
     def close(self) -> None:
         """See `Keeps.close`."""
         if "_connection" in self.__dict__:
@@ -210,11 +234,8 @@ class PostgresKeeping:
             self.__dict__.pop("_connection", None)
             raise
         except ConfigError as error:
-            raise ConfigError(
-                f"{self.place}: {error.message.removeprefix(f'{self.place}: ')}",
-                hint=f"state.schema says that {table} is there; as the owner of the database: "
-                "idemctl schema own | psql",
-            ) from None
+            said = error.message.removeprefix(f"{self.place}: ")
+            raise _absent(f"{self.place}: {said}", table) from None
 
     def _query(self, name: str, **values: Any) -> sql.Composed:
         return query(
@@ -224,3 +245,11 @@ class PostgresKeeping:
             freeze=sql.Identifier(self._schema, _FREEZE),
             **{slot: sql.Literal(value) for slot, value in values.items()},
         )
+
+
+def _absent(message: str, table: str) -> ConfigError:
+    return ConfigError(
+        message,
+        hint=f"state.schema says that {table} is there; as the owner of the database: "
+        "idemctl schema own | psql",
+    )

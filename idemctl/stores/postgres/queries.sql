@@ -565,7 +565,7 @@ DELETE FROM {freeze} WHERE store = {store}
 -- fence_sequence --
 -- Where a column takes its numbers from, and the last that was given out.
 SELECT s.seq::oid, quote_ident(q.schemaname) || '.' || quote_ident(q.sequencename), q.last_value,
-       has_sequence_privilege(s.seq, 'UPDATE')
+       has_sequence_privilege(s.seq, 'SELECT, USAGE'), has_sequence_privilege(s.seq, 'UPDATE')
   FROM (SELECT coalesce(
             pg_get_serial_sequence(%(table)s, %(column)s)::regclass,
             (SELECT d.refobjid::regclass
@@ -574,8 +574,20 @@ SELECT s.seq::oid, quote_ident(q.schemaname) || '.' || quote_ident(q.sequencenam
                JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
               WHERE a.attrelid = to_regclass(%(table)s) AND a.attname = %(column)s
                 AND c.relkind = 'S' LIMIT 1)) AS seq) s
-  JOIN pg_sequences q
-    ON to_regclass(quote_ident(q.schemaname) || '.' || quote_ident(q.sequencename)) = s.seq
+  JOIN pg_class c ON c.oid = s.seq JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_sequences q ON (q.schemaname, q.sequencename) = (n.nspname, c.relname)
+
+-- own_rights --
+-- Tables of idemctl's own, and what this user may do with them; found without looking into a
+-- schema, which this user may not use, perhaps.
+SELECT quote_ident(n.nspname), has_schema_privilege(n.oid, 'USAGE'), c.relname::text,
+       quote_ident(n.nspname) || '.' || quote_ident(c.relname),
+       has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'INSERT'),
+       has_table_privilege(c.oid, 'UPDATE'), has_table_privilege(c.oid, 'DELETE')
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE (n.nspname = %(schema)s AND c.relname = ANY (%(tables)s))
+    OR (n.nspname = 'public' AND c.relname = %(epoch)s)
+ ORDER BY c.relname DESC
 
 -- epoch_table --
 SELECT to_regclass('public.idemctl_epoch') IS NOT NULL
@@ -588,7 +600,7 @@ UPDATE public.idemctl_epoch SET epoch = %(epoch)s WHERE epoch < %(epoch)s
 
 -- move_fence --
 -- Far enough that no number which is given out meanwhile is given out twice.
-SELECT setval(%(sequence)s::oid::regclass, %(fence)s) FROM pg_sequences q
- WHERE to_regclass(quote_ident(q.schemaname) || '.' || quote_ident(q.sequencename))
-       = %(sequence)s::oid::regclass
-   AND coalesce(q.last_value, 0) < %(past)s
+SELECT setval(c.oid::regclass, %(fence)s)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_sequences q ON (q.schemaname, q.sequencename) = (n.nspname, c.relname)
+ WHERE c.oid = %(sequence)s AND coalesce(q.last_value, 0) < %(past)s

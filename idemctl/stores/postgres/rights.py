@@ -43,7 +43,7 @@ def list_rights(
         schemas = cursor.execute(query("schemas"), oids).fetchall()
     assert row is not None, "there is always a user"
     grantee, database, sees_sessions, column = row
-    asks = _Asks(grantee)
+    asks = Asks(grantee)
     yield asks.right(
         f"CONNECT on {database}", EVERY_VERB, f"CONNECT ON DATABASE {database}", granted=True
     )
@@ -65,7 +65,7 @@ def list_rights(
     yield asks.right(name, (Purpose.SIGHT,), name, granted=sees_sessions)
 
 
-class _Asks:
+class Asks:
     """Words rights for one user."""
 
     def __init__(self, grantee: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from idemctl.stores.redis.bursts import Reply
 
 _FLOORS = {"Redis": (6, 2), "Valkey": (7, 2)}
+_TELLS_READING = (7, 0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
@@ -33,8 +34,16 @@ class Server:
     @property
     def is_supported(self) -> bool:
         """Whether the version is at or above the floor."""
+        return self._is_at_least(_FLOORS[self.product])
+
+    @property
+    def tells_reading(self) -> bool:
+        """Whether a user may be given keys to be read and not written."""
+        return self._is_at_least(_TELLS_READING)
+
+    def _is_at_least(self, version: tuple[int, int]) -> bool:
         numbers = _NUMBERS.match(self.version)
-        return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _FLOORS[self.product]
+        return numbers is not None and (int(numbers[1]), int(numbers[2])) >= version
 
 
 def read_clock(lane: Lane) -> datetime:

@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, TypeVar
 
 from idemctl.domain import freezes, witness
 from idemctl.domain.own_keys import own_key
+from idemctl.domain.purposes import Purpose
 from idemctl.errors import Unreachable
 from idemctl.stores.keeping import Process
 from idemctl.stores.redis.account import read_account
+from idemctl.stores.redis.connect import database_of
 from idemctl.stores.redis.describe import read_clock
 from idemctl.stores.redis.opening import open_lane
+from idemctl.stores.redis.reads import EVAL_PROBE, SET_PROBE
+from idemctl.stores.redis.rights import Need, named, needs_of_cluster, try_rights, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from idemctl.domain.freezes import Freeze
     from idemctl.domain.secrets import Secret
     from idemctl.domain.witness import Witness
+    from idemctl.stores.answers import Right
     from idemctl.stores.redis.bulk import Lane
 
 T = TypeVar("T")
@@ -27,19 +32,27 @@ T = TypeVar("T")
 _LONGEST = b"65535"
 _MILLISECOND = timedelta(milliseconds=1)
 _SWAP = b"""\
-local seen = redis.call('GET', KEYS[1]) or ''
+local seen = redis.call('GETRANGE', KEYS[1], 0, -1)
 if seen ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1
 """
-"""Compares the bytes that were read: whoever wrote meanwhile is not overwritten."""
+"""Compares the bytes that were read: whoever wrote meanwhile is not overwritten. It calls nothing
+but what is called without it, too, so that nobody needs more rights for it."""
+_RULES = (Purpose.STORE,)
+_BEATS = (Purpose.GC, Purpose.RECONCILE, Purpose.STORE)
+"""All of them raise the witness, and freeze a store whose Postgres went back in time."""
 
 
 class RedisKeeping:
     """See `stores.keeping.KeepsInRedis`."""
 
-    def __init__(self, *, url: Secret, store: str, writable: bool, application: str) -> None:
+    def __init__(
+        self, *, url: Secret, store: str, has_witness: bool, writable: bool, application: str
+    ) -> None:
         self._url = url
+        self._has_witness = has_witness
+        self._own = own_key(store, "")
         self._witness = own_key(store, "witness")
         self._freeze = own_key(store, "freeze")
         self.place = f"redis {own_key(store, '*').decode()}"
@@ -68,9 +81,9 @@ class RedisKeeping:
         self._lane.demand(b"SET", self._freeze, freeze.encoded(), b"PX", length)
 
     def thaw(self) -> bool:
-        """See `Keeps.thaw`."""
-        told: int = self._lane.demand(b"DEL", self._freeze)
-        return told == 1
+        """See `Keeps.thaw`; a key that ended long ago is gone, and nobody needs a right to DEL."""
+        told = self._lane.demand(b"SET", self._freeze, b"", b"XX", b"PXAT", b"1")
+        return told is not None
 
     def process(self) -> Process:
         """See `KeepsInRedis.process`."""
@@ -86,6 +99,21 @@ class RedisKeeping:
             started_at=None if account.uptime is None else now - account.uptime,
             flush_calls=account.flush_calls,
         )
+
+    def rights(self) -> Sequence[Right]:
+        """See `KeepsOnServer.rights`."""
+        return try_rights(self._lane, self._needs(self._lane), database_of(self._url))
+
+    def _needs(self, lane: Lane) -> Iterator[Need]:
+        keys = named(self._own) + b"*"
+        yield from needs_of_cluster(lane, b"SLOTS")
+        yield Need((b"INFO", b"server"))
+        yield Need((b"TIME",))
+        yield Need((b"GETRANGE", self._freeze, b"0", b"0"), keys)
+        # Without a witness nobody freezes it but who is asked to.
+        yield writing(SET_PROBE, self._freeze, keys, _BEATS if self._has_witness else _RULES)
+        if self._has_witness:
+            yield writing(EVAL_PROBE, self._freeze, b"", _BEATS)
 
     def close(self) -> None:
         """See `Keeps.close`."""

@@ -23,7 +23,7 @@ from idemctl.stores.redis.fill import AT_ONCE, PATIENCE, fill, lost
 from idemctl.stores.redis.look_up import LookUp, Names
 from idemctl.stores.redis.opening import open_lane
 from idemctl.stores.redis.refusals import NeverInRedis
-from idemctl.stores.redis.rights import try_rights
+from idemctl.stores.redis.rights import needs_of, try_rights
 from idemctl.stores.redis.scan import Scanner, names
 from idemctl.stores.redis.sharing import Others, well_formed
 
@@ -102,7 +102,8 @@ class RedisKeyspace(NeverInRedis):
 
     def rights(self) -> Sequence[Right]:
         """See `Describes.rights`."""
-        return try_rights(self._lane(), self._layout, self._prefix, database_of(self._url))
+        lane = self._lane()
+        return try_rights(lane, needs_of(lane, self._layout, self._prefix), database_of(self._url))
 
     def scan(self, shard: Shard = WHOLE) -> Iterator[Batch]:
         """See `Scans.scan`, and `stores.redis.scan` for what is bounded and what is not read.

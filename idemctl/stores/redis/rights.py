@@ -8,10 +8,10 @@ user may not ask it, that is sent in a form that no server carries out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from idemctl.domain.purposes import Purpose
+from idemctl.domain.purposes import EVERY_VERB, Purpose
 from idemctl.layouts.codecs import is_presence
 from idemctl.layouts.containers import Container as Kind
 from idemctl.stores.answers import Right
@@ -23,36 +23,40 @@ from idemctl.stores.redis.siblings import sibling_patterns
 from idemctl.stores.redis.translation import is_not_permitted, is_unknown_command
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from idemctl.layouts.model import RedisLayout
     from idemctl.stores.redis.bulk import Lane
     from idemctl.stores.redis.bursts import Command, Reply
 
-_READERS = (Purpose.READING, Purpose.RECONCILE)
 _WRITERS = (Purpose.RECONCILE,)
 _SIGHT = (Purpose.SIGHT,)
 _PLAIN = re.compile(rb"[!#-&(-\[\]-~]+")
 """What redis-cli reads as it stands: printed ASCII but quotes, backslash and space."""
+_TO_READ = b"%R"
+"""Before the pattern of keys that may only be read."""
 _SPACES = re.compile(rb"[\s\0]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Need:
+class Need:
     """A command, as it is tried, and the pattern of the keys that it needs a right to."""
 
     words: tuple[bytes, ...]
     keys: bytes = b""
     name: bytes = b""
     """Of a command of two words; else it is the first word."""
-    purposes: tuple[Purpose, ...] = _READERS
+    purposes: tuple[Purpose, ...] = EVERY_VERB
+    """Of those that the place has a use for at all."""
+    probe: tuple[Command, bytes] | None = None
+    """In which form it is sent that no server carries out, and for which key, where it writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trial:
     """What came of trying one."""
 
-    need: _Need
+    need: Need
     granted: bool
     lacks_command: bool = False
     """Whether it is the command that is missing; else the keys, and perhaps the command too."""
@@ -65,7 +69,9 @@ class _Trial:
         name = need.name or need.words[0]
         command = quoted(b"+" + name.lower().replace(b" ", b"|"))
         rule = f"{command} {quoted(need.keys)}" if need.keys else command
-        missing = command if self.lacks_command and need.keys in reachable else rule
+        # Perhaps only to be read; but to a user who has all keys no pattern can be given.
+        is_reached = need.keys.removeprefix(_TO_READ) in reachable
+        missing = command if self.lacks_command and is_reached else rule
         return Right(
             name=name.decode(),
             granted=self.granted,
@@ -75,29 +81,62 @@ class _Trial:
         )
 
 
-def try_rights(lane: Lane, layout: RedisLayout, prefix: bytes, database: int) -> list[Right]:
+def try_rights(lane: Lane, needs: Iterable[Need], database: int) -> list[Right]:
     """Try each command once, for the user for whom the connection speaks."""
     user = read_user(lane)
-    trials = list(_trials(lane, layout, prefix, user, database))
-    reachable = {one.need.keys for one in trials if one.granted}
+    trials = list(_trials(lane, _read_only(lane, needs), user, database))
+    reachable = {one.need.keys.removeprefix(_TO_READ) for one in trials if one.granted}
     return [one.right(user, reachable) for one in trials]
 
 
-def _trials(
-    lane: Lane, layout: RedisLayout, prefix: bytes, user: bytes, database: int
-) -> Iterator[_Trial]:
+def _read_only(lane: Lane, needs: Iterable[Need]) -> Iterator[Need]:
+    """Ask for no more of a key than to read it, where the server tells that from writing it.
+
+    A rule gives every command that it names all the keys that it names.
+    """
+    can_tell = read_server(lane).tells_reading
+    for need in needs:
+        if can_tell and need.keys and need.probe is None:
+            yield replace(need, keys=_TO_READ + need.keys)
+        else:
+            yield need
+
+
+def needs_of(lane: Lane, layout: RedisLayout, prefix: bytes) -> Iterator[Need]:
+    """List what the records of a keyspace take."""
+    yield from needs_of_cluster(lane, b"INFO", b"NODES", b"SLOTS")
+    yield from _needs(layout, prefix)
+    if layout.container is Kind.KEY and not layout.siblings:
+        yield writing(EVAL_PROBE, prefix, b"", _WRITERS)
+        yield writing(SET_PROBE, prefix, _under(prefix), _WRITERS)
+
+
+def needs_of_cluster(lane: Lane, *words: bytes) -> Iterator[Need]:
+    """List what finding all primaries takes, and what else is asked there; elsewhere nothing."""
+    if read_server(lane).is_cluster:
+        for word in words:
+            yield Need((b"CLUSTER", word), name=b"CLUSTER " + word)
+
+
+def writing(probe: Command, key: bytes, keys: bytes, purposes: tuple[Purpose, ...]) -> Need:
+    """Say that a command is needed that is never tried as it is used.
+
+    Args:
+        probe: the form that no server carries out.
+        key: for which it is sent then.
+        keys: the pattern of all for which it is needed, if any.
+        purposes: what it is needed for.
+    """
+    words = tuple(key if word is KEY else word for word in probe)
+    return Need(words, keys, purposes=purposes, probe=(probe, key))
+
+
+def _trials(lane: Lane, needs: Iterable[Need], user: bytes, database: int) -> Iterator[_Trial]:
     if database:
         # Without it there would be no connection.
-        yield _Trial(need=_Need((b"SELECT",)), granted=True)
-    if read_server(lane).is_cluster:
-        for word in (b"INFO", b"NODES", b"SLOTS"):
-            yield _tried(lane, _Need((b"CLUSTER", word), name=b"CLUSTER " + word))
-    for need in _needs(layout, prefix):
-        yield _tried(lane, need)
-    if layout.container is Kind.KEY and not layout.siblings:
-        for probe, keys in ((EVAL_PROBE, b""), (SET_PROBE, _under(prefix))):
-            words = tuple(prefix if word is KEY else word for word in probe)
-            yield _probed(lane, _Need(words, keys, purposes=_WRITERS), probe, user, prefix)
+        yield _Trial(need=Need((b"SELECT",)), granted=True)
+    for need in needs:
+        yield _tried(lane, need) if need.probe is None else _probed(lane, need, user, *need.probe)
 
 
 def quoted(word: bytes) -> str:
@@ -118,12 +157,12 @@ def _quoted_byte(byte: int) -> str:
     return f"\\{character}" if character in '"\\' else character
 
 
-def _tried(lane: Lane, need: _Need) -> _Trial:
+def _tried(lane: Lane, need: Need) -> _Trial:
     reply = lane.tell(*need.words)
     is_unknown = is_unknown_command(reply)
     if is_unknown and need.words[0] == b"PEXPIRETIME":
         # An older server only tells how long is left.
-        return _tried(lane, _Need((b"PTTL", *need.words[1:]), need.keys))
+        return _tried(lane, Need((b"PTTL", *need.words[1:]), need.keys))
     return _Trial(
         need=need,
         # Some servers know no CONFIG at all.
@@ -133,12 +172,12 @@ def _tried(lane: Lane, need: _Need) -> _Trial:
     )
 
 
-def _probed(lane: Lane, need: _Need, probe: Command, user: bytes, prefix: bytes) -> _Trial:
+def _probed(lane: Lane, need: Need, user: bytes, probe: Command, key: bytes) -> _Trial:
     reply = lane.tell(b"ACL", b"DRYRUN", user, *need.words)
     if isinstance(reply, bytes):
         granted = reply == b"OK"
     else:
-        (reply,) = lane.ask(Burst(commands=(probe,), keys=[prefix]))
+        (reply,) = lane.ask(Burst(commands=(probe,), keys=[key]))
         granted = not is_not_permitted(reply)
     return _Trial(need=need, granted=granted, lacks_command=_speaks_of_command(reply))
 
@@ -150,55 +189,55 @@ def _speaks_of_command(reply: Reply) -> bool:
 
 
 def _under(prefix: bytes) -> bytes:
-    return _named(prefix) + b"*"
+    return named(prefix) + b"*"
 
 
-def _named(name: bytes) -> bytes:
+def named(name: bytes) -> bytes:
     """Write the pattern of one name; in a rule there are no spaces, but what matches them."""
     return b"~" + _SPACES.sub(b"?", literal(name))
 
 
-def _readings(layout: RedisLayout, prefix: bytes) -> Iterator[_Need]:
+def _readings(layout: RedisLayout, prefix: bytes) -> Iterator[Need]:
     """Tell what reads one key that is one record."""
     under = _under(prefix)
     if layout.hash_fields():
-        yield _Need((b"MEMORY", b"USAGE", prefix), under, b"MEMORY USAGE")
-        yield _Need((b"HLEN", prefix), under)
-        yield _Need((b"HMGET", prefix, b""), under)
-        yield _Need((b"HSTRLEN", prefix, b""), under)
+        yield Need((b"MEMORY", b"USAGE", prefix), under, b"MEMORY USAGE")
+        yield Need((b"HLEN", prefix), under)
+        yield Need((b"HMGET", prefix, b""), under)
+        yield Need((b"HSTRLEN", prefix, b""), under)
     elif is_presence(layout.codec):
-        yield _Need((b"STRLEN", prefix), under)
+        yield Need((b"STRLEN", prefix), under)
     else:
-        yield _Need((b"GETRANGE", prefix, b"0", b"0"), under)
-        yield _Need((b"STRLEN", prefix), under)
+        yield Need((b"GETRANGE", prefix, b"0", b"0"), under)
+        yield Need((b"STRLEN", prefix), under)
 
 
-def _needs(layout: RedisLayout, prefix: bytes) -> Iterator[_Need]:
-    name = _named(prefix)
+def _needs(layout: RedisLayout, prefix: bytes) -> Iterator[Need]:
+    name = named(prefix)
     match layout.container:
         case Kind.SET_MEMBER:
-            yield _Need((b"SSCAN", prefix, b"0", b"COUNT", b"1"), name)
-            yield _Need((b"SCARD", prefix), name)
-            yield _Need((b"SISMEMBER", prefix, b""), name)
-            yield _Need((b"PEXPIRETIME", prefix), name)
+            yield Need((b"SSCAN", prefix, b"0", b"COUNT", b"1"), name)
+            yield Need((b"SCARD", prefix), name)
+            yield Need((b"SISMEMBER", prefix, b""), name)
+            yield Need((b"PEXPIRETIME", prefix), name)
         case Kind.HASH_FIELD:
             # In a name that is none, no value is sent along.
-            yield _Need((b"HSCAN", prefix, b"0", b"MATCH", b"", b"COUNT", b"1"), name)
+            yield Need((b"HSCAN", prefix, b"0", b"MATCH", b"", b"COUNT", b"1"), name)
             # Where all values are sent along, the hash is weighed before.
-            yield _Need((b"MEMORY", b"USAGE", prefix), name, b"MEMORY USAGE")
-            yield _Need((b"HLEN", prefix), name)
-            yield _Need((b"HSTRLEN", prefix, b""), name)
-            yield _Need((b"HMGET", prefix, b""), name)
-            yield _Need((b"PEXPIRETIME", prefix), name)
+            yield Need((b"MEMORY", b"USAGE", prefix), name, b"MEMORY USAGE")
+            yield Need((b"HLEN", prefix), name)
+            yield Need((b"HSTRLEN", prefix, b""), name)
+            yield Need((b"HMGET", prefix, b""), name)
+            yield Need((b"PEXPIRETIME", prefix), name)
         case Kind.KEY:
-            yield _Need((b"SCAN", b"0", b"COUNT", b"1"))
+            yield Need((b"SCAN", b"0", b"COUNT", b"1"))
             yield from _readings(layout, prefix)
-            yield _Need((b"PEXPIRETIME", prefix), _under(prefix))
+            yield Need((b"PEXPIRETIME", prefix), _under(prefix))
     for one in sibling_patterns(layout):
         example = one.replace("*", "").encode()
-        yield _Need((b"GETRANGE", example, b"0", b"0"), b"~" + _SPACES.sub(b"?", one.encode()))
-    yield _Need((b"TIME",))
+        yield Need((b"GETRANGE", example, b"0", b"0"), b"~" + _SPACES.sub(b"?", one.encode()))
+    yield Need((b"TIME",))
     if layout.container is Kind.KEY:
-        yield _Need((b"DBSIZE",))
-    yield _Need((b"INFO", b"server"))
-    yield _Need((b"CONFIG", b"GET", b"SAVE"), name=b"CONFIG GET", purposes=_SIGHT)
+        yield Need((b"DBSIZE",))
+    yield Need((b"INFO", b"server"))
+    yield Need((b"CONFIG", b"GET", b"SAVE"), name=b"CONFIG GET", purposes=_SIGHT)

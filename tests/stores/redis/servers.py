@@ -34,6 +34,12 @@ def say(client: redis.Redis, *words: str | int) -> Any:
     return client.execute_command(*words)  # type: ignore[no-untyped-call]
 
 
+def keys_to_read(client: redis.Redis, pattern: str) -> str:
+    """Write the rule for keys that may only be read, where the server knows one."""
+    version: str = client.info("server")["redis_version"]
+    return pattern if version.startswith("6.") else f"%R{pattern}"
+
+
 def as_user(url: str, user: str, word: str = "x") -> str:
     parts = urlsplit(url)
     return f"redis://{user}:{word}@{parts.hostname}:{parts.port}/0"

@@ -272,7 +272,13 @@ def test_the_witness_and_the_freeze_of_a_store_are_kept_where_they_belong(
         )
         witness = Witness(nonce="n", epoch=1, beats=1, beat_at=now)
         with contextlib.closing(
-            RedisKeeping(url=Secret(cluster.urls[0]), store=name, application="test", writable=True)
+            RedisKeeping(
+                url=Secret(cluster.urls[0]),
+                store=name,
+                has_witness=True,
+                application="test",
+                writable=True,
+            )
         ) as keeping:
             keeping.write_freeze(freeze)
             assert keeping.freeze() == freeze
