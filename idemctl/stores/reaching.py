@@ -90,7 +90,7 @@ def dial(addresses: Sequence[Address], named: str) -> Seen:
                 hint="run as a user of the group that owns the socket",
             ) from None
         except OSError as error:
-            reasons.append(f"{one}: {_reason(error)}")
+            reasons.append(f"{one}: {reason_of(error)}")
         else:
             return Seen(says="; ".join([*reasons, f"{one} answers"]))
     raise Unreachable(
@@ -194,7 +194,8 @@ def _resolved(address: Address, numbers: list[str]) -> str:
     return f"{address.shown} is {', '.join(numbers) or 'unknown'}"
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """Say in a few words why nobody answers."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, FileNotFoundError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ import pytest
 import redis
 
 from idemctl.domain.secrets import Secret
-from idemctl.errors import ExitStatus, IdemctlError
+from idemctl.errors import ExitStatus, IdemctlError, Unreachable
 from idemctl.sandbox.binaries import find_redis
 from idemctl.stores.postgres.way import PostgresWay
 from idemctl.stores.reaching import not_after
@@ -215,6 +216,41 @@ def test_a_server_that_says_nothing_is_given_up(
 
 
 # TLS
+
+
+@pytest.mark.parametrize(
+    ("hangs_up", "why"), [(False, "no answer in time"), (True, "connection reset by peer")]
+)
+def test_a_server_that_does_not_answer_is_no_fault_of_a_certificate(
+    hangs_up: bool, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("idemctl.stores.reaching._PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as others:
+        port = server.getsockname()[1]
+
+        def hang_up() -> None:
+            # The one that only looks whether anybody listens, and the one that asks for TLS.
+            for _ in range(2):
+                caller, _ = server.accept()
+                caller.recv(8)
+                caller.close()
+
+        if hangs_up:
+            others.submit(hang_up)
+        way = PostgresWay(
+            dsn=Secret(f"postgresql://u@127.0.0.1:{port}/x"),
+            named="A_URL",
+            application="idemctl test",
+            for_locks=True,
+        )
+        with closing(way):
+            stretches = dict(way.stretches())
+            stretches["tcp"]()
+            with pytest.raises(Unreachable) as caught:
+                stretches["tls"]()
+    assert caught.value.message == f"A_URL: 127.0.0.1:{port} was asked for TLS: {why}"
+    assert "certificate" not in f"{caught.value.hint}"
+    assert "sslrootcert" not in f"{caught.value.hint}"
 
 
 @pytest.fixture(scope="module")

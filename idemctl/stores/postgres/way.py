@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
 import struct
 from pathlib import Path
@@ -15,7 +17,15 @@ from idemctl.errors import ExitStatus, Unreachable
 from idemctl.stores.postgres.connect import connect, transaction, unreadable
 from idemctl.stores.postgres.describe import is_supported
 from idemctl.stores.postgres.queries import query
-from idemctl.stores.reaching import Address, dial, judge_certificate, open_socket, resolve, shown
+from idemctl.stores.reaching import (
+    Address,
+    dial,
+    judge_certificate,
+    open_socket,
+    reason_of,
+    resolve,
+    shown,
+)
 from idemctl.stores.ways import Seen
 
 if TYPE_CHECKING:
@@ -98,13 +108,18 @@ class PostgresWay:
                 return self._shake_hands(address, mode, parameters)
             except ssl.SSLCertVerificationError as error:
                 reason = f"the server's certificate is not trusted: {error.verify_message}"
-            except OSError:
+                hint = (
+                    "let sslrootcert name the authority that signed it, and host be the name that "
+                    "it was signed for; or renew it"
+                )
+            except ssl.SSLError:
                 reason = "TLS could not be agreed on"
-        raise Unreachable(
-            f"{self._named}: {reason}",
-            hint="let sslrootcert name the authority that signed it, and host be the name that it "
-            "was signed for; or renew it",
-        )
+                hint = "check which versions of TLS the server speaks, and the file of sslrootcert"
+            except OSError as error:
+                # It was there a moment ago: nothing that any certificate would put right.
+                reason = f"{address} was asked for TLS: {reason_of(error)}"
+                hint = "check that the server is not stopped, and that host and port are its own"
+        raise Unreachable(f"{self._named}: {reason}", hint=hint)
 
     def _shake_hands(self, address: Address, mode: str, parameters: Mapping[str, Any]) -> Seen:
         """Speak TLS as libpq does, and no more: what is said then is a password."""
@@ -125,7 +140,10 @@ class PostgresWay:
                 context.set_alpn_protocols(["postgresql"])
             else:
                 plain.sendall(_WANTS_TLS)
-                if plain.recv(1) != b"S":
+                answer = plain.recv(1)
+                if not answer:
+                    raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+                if answer != b"S":
                     return self._without_tls(mode)
             with context.wrap_socket(plain, server_hostname=address.host) as secured:
                 return judge_certificate(
