@@ -307,7 +307,7 @@ AROUND: dict[str, Around] = {
     ),
     **{
         verdict.value: Around(
-            facts=replace(POSTGRES, has_witness=True),
+            facts=replace(REDIS if "redis" in verdict else POSTGRES, has_witness=True),
             source=Source.WITNESS,
             faulty=told(verdict),
             near=told(Verdict.REDIS_RESTARTED),
