@@ -29,6 +29,10 @@ def gc(
     workers: Annotated[
         int, option("--workers", help="processes that share the work", min=1, max=64, metavar="N")
     ] = 1,
+    limit: Annotated[
+        int | None,
+        option("--limit", help="stop after this many deletions, of all stores", min=1, metavar="N"),
+    ] = None,
     backlog_after: Annotated[
         timedelta,
         option(
@@ -63,7 +67,9 @@ def gc(
     from idemctl.render.gc import report
     from idemctl.run.audited import Surroundings
 
-    options = operation.Options(apply=apply, workers=workers, backlog_after=backlog_after)
+    options = operation.Options(
+        apply=apply, workers=workers, limit=limit, backlog_after=backlog_after
+    )
     beside = Surroundings()
     if not apply:
         workplace, beside = work.workplace.found(work.run)

@@ -48,6 +48,8 @@ class Chunk:
     """Whether something in this step could not be looked at: then nothing here is zero."""
     units: int = 1
     """Pages or records looked at, by which steps of different size compare."""
+    limited: bool = False
+    """Whether the walk ended here because no more were to go."""
     trouble: str | None = None
     """Why this step did nothing; the same records are tried again in smaller steps."""
 
@@ -73,6 +75,8 @@ class Collection:
     """The longest transaction of a batch, also of one that was rolled back."""
     blind: bool = False
     """Whether some part could not be looked at."""
+    limited: bool = False
+    """Whether some shard ended because no more were to go."""
     troubles: tuple[str, ...] = ()
     """The first distinct reasons, in the order in which they came."""
 
@@ -89,6 +93,7 @@ class Collection:
             batches=int(chunk.wrote),
             longest_batch_ms=chunk.held_for.total_seconds() * 1000,
             blind=chunk.blind,
+            limited=chunk.limited,
             troubles=(chunk.trouble,) if chunk.trouble else (),
         )
 
@@ -104,6 +109,7 @@ class Collection:
             batches=self.batches + other.batches,
             longest_batch_ms=max(self.longest_batch_ms, other.longest_batch_ms),
             blind=self.blind or other.blind,
+            limited=self.limited or other.limited,
             troubles=tuple(dict.fromkeys((*self.troubles, *other.troubles)))[:_MOST_TROUBLES],
         )
 

@@ -18,6 +18,8 @@ class WhyStopped(StrEnum):
 
     DONE = "done"
     DEADLINE = "deadline"
+    LIMIT = "limit"
+    """As many went as the operator had asked for."""
     INTERRUPTED = "interrupted"
     TERMINATED = "terminated"
     LOCK_LOST = "lock-lost"

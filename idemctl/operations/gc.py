@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.allowance import Allowance
 from idemctl.domain.collection import Collection
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.retention import Retention
 from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.run.collecting import ShardTask
 from idemctl.run.fitness import refuse_blindness, refuse_business, refuse_unfit
 from idemctl.run.run import Stopped
 from idemctl.run.shards import ShardedWalk
@@ -32,11 +34,10 @@ if TYPE_CHECKING:
     from idemctl.domain.verdicts import Judgement
     from idemctl.run.run import Run
     from idemctl.run.target import Target
-    from idemctl.stores.answers import Shard
-    from idemctl.stores.ports import Opens, Store
+    from idemctl.stores.ports import Store
 
 _TROUBLES_TO_GIVE_UP = 20
-_ENDS_WELL = {WhyStopped.DONE, WhyStopped.DEADLINE}
+_ENDS_WELL = {WhyStopped.DONE, WhyStopped.DEADLINE, WhyStopped.LIMIT}
 _ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
 
 
@@ -46,6 +47,8 @@ class Options:
 
     apply: bool = False
     workers: int = 1
+    limit: int | None = None
+    """The most records that may go in this run, of all targets."""
     backlog_after: timedelta = timedelta(hours=24)
 
 
@@ -77,7 +80,8 @@ class Collected:
         statuses = [self.why_stopped.status]
         if self.collection.failed or self.left_unknown:
             statuses.append(ExitStatus.PARTIAL)
-        left = self.oldest_left_at
+        # What a limit leaves behind was meant to stay for now.
+        left = None if self.why_stopped is WhyStopped.LIMIT else self.oldest_left_at
         if left is not None and self.cutoff - left > options.backlog_after:
             statuses.append(ExitStatus.PARTIAL)
         return worst(statuses)
@@ -100,23 +104,6 @@ class Outcome:
         return worst(statuses)
 
 
-@dataclass(frozen=True, slots=True)
-class ShardTask:
-    """One shard of a walk, for a worker process. See `run.shards.Task`."""
-
-    opens: Opens
-    retention: Retention
-    apply: bool
-
-    def steps(self, shard: Shard) -> Generator[Chunk]:
-        """See `Task.steps`."""
-        store = self.opens.open(writable=self.apply)
-        try:
-            yield from (store.collect if self.apply else store.survey)(self.retention, shard)
-        finally:
-            store.close()
-
-
 def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
     """Collect from each target in turn.
 
@@ -127,16 +114,18 @@ def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
             collected is gone and must be told.
     """
     done: list[Collected] = []
+    allowance = Allowance(options.limit)
     failures: list[IdemctlError] = []
     for target in targets:
         if options.apply and target.expires_by_itself:
             continue
         try:
-            collected, failure = _collect(target, options, run)
+            collected, failure = _collect(target, options, run, allowance)
         except IdemctlError as error:
             failures.append(error)
             continue
         done.append(collected)
+        allowance.spend(collected.collection.deleted)
         failures += [failure] if failure is not None else []
         # After a deadline every store still gets a batch and a look at how old its rest is:
         # the last one in the file must not starve in silence.
@@ -147,7 +136,9 @@ def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
     return Outcome(options=options, targets=tuple(done), failures=tuple(failures))
 
 
-def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, IdemctlError | None]:
+def _collect(
+    target: Target, options: Options, run: Run, allowance: Allowance
+) -> tuple[Collected, IdemctlError | None]:
     refuse_business(target)
     store = target.opens.open(writable=options.apply)
     with closing(store):
@@ -169,12 +160,13 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
             why_stopped=WhyStopped.DONE,
             references=description.references,
         )
+        task = ShardTask(target.opens, retention, options.apply, replace(allowance))
         refuse_blindness(description)
         if not options.apply:
-            return _walk(collected, store, retention, options, run)
+            return _walk(collected, store, task, options, run)
         with writing(target.store, store, run) as door:
             refuse_unfit(description, store.rights())
-            collected, failure = _walk(collected, store, retention, options, run)
+            collected, failure = _walk(collected, store, task, options, run)
             if failure is None and _left_something(collected):
                 collected = _look_back(collected, store, retention)
             if collected.why_stopped is WhyStopped.FROZEN:
@@ -185,18 +177,21 @@ def _collect(target: Target, options: Options, run: Run) -> tuple[Collected, Ide
 
 
 def _walk(
-    collected: Collected, store: Store, retention: Retention, options: Options, run: Run
+    collected: Collected, store: Store, task: ShardTask, options: Options, run: Run
 ) -> tuple[Collected, IdemctlError | None]:
     """Go through the store until its end, or until the run must stop."""
+    if options.apply and task.allowance.is_spent:
+        return replace(collected, why_stopped=WhyStopped.LIMIT), None
     total, why, failure = Collection(), WhyStopped.DONE, None
     troubles = 0
     sharded = None
     steps: ShardedWalk[Chunk] | Generator[Chunk]
-    if options.workers > 1:
-        task = ShardTask(collected.target.opens, retention, options.apply)
-        steps = sharded = ShardedWalk(task, options.workers, run.pace_name, watch=run.checkpoint)
+    # A worker that may take nothing has nothing to do.
+    workers = task.allowance.of(options.workers)
+    if workers > 1:
+        steps = sharded = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
     else:
-        steps = (store.collect if options.apply else store.survey)(retention, WHOLE)
+        steps = task.steps_in(store, WHOLE)
     with closing(steps):
         try:
             for chunk in steps:
@@ -217,6 +212,8 @@ def _walk(
             failure = failure or later
         unsettled = _settled(steps)
         failure = failure or unsettled
+    if total.limited and why is WhyStopped.DONE:
+        why = WhyStopped.LIMIT
     return (
         replace(collected, collection=total, why_stopped=why, left_unknown=total.blind),
         failure,
@@ -275,6 +272,9 @@ def _left_something(collected: Collected) -> bool:
 def _look_back(collected: Collected, store: Store, retention: Retention) -> Collected:
     """Find out how old the rest is, to tell a late run from a backlog."""
     try:
-        return replace(collected, oldest_left_at=store.oldest_expired(retention))
+        oldest = store.oldest_expired(retention)
     except IdemctlError:
         return replace(collected, left_unknown=True)
+    ended = collected.why_stopped is WhyStopped.LIMIT and oldest is None
+    why = WhyStopped.DONE if ended else collected.why_stopped
+    return replace(collected, oldest_left_at=oldest, why_stopped=why)

@@ -188,7 +188,13 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             yield f"{name}: something is left that could not be looked at in a second"
         yield from total.troubles
         yield from witness_lines(name, one.witness)
-        if one.why_stopped is not WhyStopped.DONE:
+        if one.why_stopped is WhyStopped.LIMIT:
+            left = f"; the oldest left expired {when(one.oldest_left_at)}"
+            yield (
+                f"{name}: stopped at the limit of {count(outcome.options.limit or 0, 'record')}"
+                + (left if one.oldest_left_at else "")
+            )
+        elif one.why_stopped is not WhyStopped.DONE:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
     yield _headline(outcome)
 

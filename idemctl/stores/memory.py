@@ -10,10 +10,11 @@ import time
 import zlib
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from idemctl.domain.allowance import Allowance
 from idemctl.domain.circumstances import PostgresCircumstances
 from idemctl.domain.collection import Chunk
 from idemctl.domain.incident import Account
@@ -21,34 +22,29 @@ from idemctl.domain.instants import from_micros
 from idemctl.domain.retention import Verdict, judge, tally
 from idemctl.domain.shapes import TableShape
 from idemctl.domain.spread import spread
-from idemctl.errors import Locked, Unsupported
+from idemctl.errors import Locked
 from idemctl.layouts.columns import as_bytes, missing
 from idemctl.layouts.conditions import reading
 from idemctl.layouts.instants import Unit
 from idemctl.layouts.joins import joined
 from idemctl.layouts.rows import RowReader
 from idemctl.stores.answers import WHOLE, Description, Found
+from idemctl.stores.untwinned import WithoutTwin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from numpy.typing import NDArray
-
     from idemctl.domain.batch import Batch
-    from idemctl.domain.inspections import Inspection
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.layouts.model import PostgresLayout
-    from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Choose, Right, Shard, Wanted
 
 Row = dict[str, Any]
 
-_WITHOUT_TWIN = Unsupported("memory: a table in memory has no twin")
 
-
-class MemoryStore:
+class MemoryStore(WithoutTwin):
     """A table in this process. See `stores.ports.Store`."""
 
     done = 0.0
@@ -118,15 +114,6 @@ class MemoryStore:
         layout = self._layout.with_headers()
         return MemoryStore(self.rows, layout, self._clock, batch_size=self._batch_size).sample()
 
-    def inspect(self, what: Inspection, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Inspects.inspect`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del what, shard
-        raise Unsupported("memory: no rows hang on these", hint="Postgres has such rows")
-
     def look_up(self, wanted: Iterable[Wanted]) -> Iterator[Found]:
         """See `LooksUp.look_up`."""
         for keys, scopes in wanted:
@@ -153,37 +140,6 @@ class MemoryStore:
             chosen = set(choose(names))
             yield batch.take(np.flatnonzero([name in chosen for name in names]))
 
-    def hold(
-        self, transcript: Transcript, *, written_after: datetime, shard: Shard = WHOLE
-    ) -> Never:
-        """Refuse: see `Holds.hold`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del transcript, written_after, shard
-        raise _WITHOUT_TWIN
-
-    def hold_keys(self, transcript: Transcript, wanted: Wanted) -> Never:
-        """Refuse: see `Holds.hold_keys`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del transcript, wanted
-        raise _WITHOUT_TWIN
-
-    def fill(
-        self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
-    ) -> Never:
-        """Refuse: see `Fills.fill`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del wanted, values, until, now
-        raise _WITHOUT_TWIN
-
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""
         for batch in self.scan(shard):
@@ -196,25 +152,33 @@ class MemoryStore:
                 candidates=sum(one.count for one in tallies if one.verdict is Verdict.EXPIRED),
             )
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
         """See `Collects.collect`."""
+        allowance = Allowance(limit)
         for rows in self._batches(shard):
             started = time.perf_counter()
             batch = self._read(rows)
             verdicts, _, _ = judge(batch, retention)
             expired = np.flatnonzero(verdicts == Verdict.EXPIRED)
-            gone = [rows[at] for at in expired if batch.keys[int(at)] not in self.held]
+            free = [rows[at] for at in expired if batch.keys[int(at)] not in self.held]
+            gone = free[: allowance.left]
             self.rows = [row for row in self.rows if not any(row is one for one in gone)]
             took = timedelta(seconds=time.perf_counter() - started)
+            allowance.spend(len(gone))
             yield Chunk(
                 part="memory",
                 took=took,
                 held_for=took,
                 tallies=tuple(tally(batch, retention)),
-                candidates=len(expired),
+                candidates=len(expired) - len(free) + len(gone),
                 deleted=len(gone),
-                skipped_locked=len(expired) - len(gone),
+                skipped_locked=len(expired) - len(free),
+                limited=allowance.is_spent,
             )
+            if allowance.is_spent:
+                return
 
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""

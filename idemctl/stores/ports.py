@@ -212,8 +212,10 @@ class Collects(Protocol):
         """Count records by verdict and promise; changes nothing."""
         ...
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
-        """Delete what is expired, and yield after each commit.
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
+        """Delete what is expired, never more than `limit`, and yield after each commit.
 
         Whether a record is expired is decided again at the store at the moment of its
         deletion. Closing the generator between two steps leaves nothing half done.

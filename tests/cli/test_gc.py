@@ -192,6 +192,18 @@ def test_two_workers_find_and_do_what_one_does(
     databases.drop(other)
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_more_go_than_a_limit_allows(large: Database, place: Place, workers: str) -> None:
+    words = ("--apply", "--pace", "full", "--workers", workers)
+    done = place.main("gc", *words, "--limit", "1001", "-o", "json")
+    assert (done.status, done.summary["deleted"]) == (0, 1001)
+    assert done.summary["why_stopped"] == "limit"
+    assert large.count("processed_events") == LARGE_EXPIRED + LARGE_KEPT - 1001
+    told = place.main("gc", *words, "--limit", "1")
+    assert "stopped at the limit of 1 record; the oldest left expired 20" in told.out
+    assert large.count("processed_events") == LARGE_EXPIRED + LARGE_KEPT - 1002
+
+
 def test_the_run_is_in_journal_and_history(seeded: Database, place: Place) -> None:
     done = place.main("gc", "--apply", "-o", "json", *STORES)
     events = place.journal()

@@ -87,8 +87,10 @@ class Table(MemoryStore):
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         yield from self._planned(super().survey(retention, shard))
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
-        yield from self._planned(super().collect(retention, shard))
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
+        yield from self._planned(super().collect(retention, shard, limit))
 
     def oldest_expired(self, retention: Retention) -> datetime | None:
         if self.plan.look_back_fails is not None:

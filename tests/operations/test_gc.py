@@ -255,6 +255,29 @@ def test_a_store_that_is_locked_out_does_not_keep_the_run_from_the_next() -> Non
     assert len(table.keys) == 5
 
 
+def test_a_limit_holds_for_all_stores_together_and_ends_well() -> None:
+    (first, one), (second, two) = target(), target("webhooks", some_rows(expired=30))
+    limited = replace(APPLY, limit=5)
+    outcome = gc([first, second], limited, a_run())
+    assert [it.collection.deleted for it in outcome.targets] == [3, 2]
+    assert [it.why_stopped for it in outcome.targets] == [WhyStopped.DONE, WhyStopped.LIMIT]
+    assert outcome.targets[1].oldest_left_at == NOW - 30 * HOUR
+    # Left behind for longer than a day, and meant to be.
+    assert outcome.status is ExitStatus.OK
+    assert (len(one.keys), len(two.keys)) == (2, 30)
+    (first, one), (second, two) = target(), target("webhooks")
+    outcome = gc([first, second], replace(APPLY, limit=2), a_run())
+    assert [it.why_stopped for it in outcome.targets] == [WhyStopped.LIMIT] * 2
+    assert (len(one.keys), len(two.keys)) == (3, 5)
+
+
+def test_a_limit_of_all_that_there_is_leaves_nothing_to_go_on_with() -> None:
+    aim, table = target()
+    outcome = gc([aim], replace(APPLY, limit=3), a_run())
+    assert outcome.targets[0].why_stopped is WhyStopped.DONE
+    assert len(table.keys) == 2
+
+
 def test_trouble_that_passes_is_no_reason_to_give_up() -> None:
     aim, _ = target(troubles=19)
     outcome = gc([aim], APPLY, a_run())

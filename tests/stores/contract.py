@@ -255,6 +255,19 @@ def collected_shards_make_the_whole(world: World) -> None:
     assert world.keys() == encoded(kept)
 
 
+def no_more_go_than_a_limit_allows(world: World) -> None:
+    with closing(world.open()) as store:
+        gone, kept, promises = planted(world, store, each=50)
+        if not _collects(world, store, promises):
+            return
+        first = added(store.collect(promises, limit=20))
+        assert (first.deleted, first.candidates, first.limited) == (20, 20, True)
+        assert len(world.keys()) == len(gone) + len(kept) - 20
+        rest = added(store.collect(promises, limit=1_000))
+        assert (rest.deleted, rest.limited) == (len(gone) - 20, False)
+    assert world.keys() == encoded(kept)
+
+
 def a_held_record_is_skipped_and_counted(world: World) -> None:
     with closing(world.open()) as store:
         gone, kept, promises = planted(world, store)
@@ -333,6 +346,7 @@ CONTRACT = (
     a_survey_agrees_with_a_scan,
     what_is_expired_goes_and_nothing_else,
     collected_shards_make_the_whole,
+    no_more_go_than_a_limit_allows,
     a_held_record_is_skipped_and_counted,
     a_walk_may_be_left_at_any_step,
     the_oldest_promise_is_found,

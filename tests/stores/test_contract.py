@@ -80,8 +80,10 @@ class CollectsAtTheCutoff(MemoryStore):
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         return super().survey(_later(retention), shard)
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
-        return super().collect(_later(retention), shard)
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
+        return super().collect(_later(retention), shard, limit)
 
 
 def _later(retention: Retention) -> Retention:
@@ -118,8 +120,10 @@ class TakesNoExpiryForLongAgo(MemoryStore):
 class ForgetsPolicies(MemoryStore):
     """Knows the stored expiry alone."""
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
-        return super().collect(replace(retention, policy_ttls={}), shard)
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
+        return super().collect(replace(retention, policy_ttls={}), shard, limit)
 
 
 class CollectsWhatStays(MemoryStore):
@@ -134,8 +138,19 @@ class CollectsWhatStays(MemoryStore):
 class CollectsWhatIsHeld(MemoryStore):
     """Does not look whether somebody is at work on a row."""
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
         self.held.clear()
+        return super().collect(retention, shard, limit)
+
+
+class ForgetsItsLimit(MemoryStore):
+    """Takes as many as there are."""
+
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
         return super().collect(retention, shard)
 
 
@@ -163,9 +178,11 @@ class DeletesWhenSurveying(MemoryStore):
 class CountsWithoutDeleting(MemoryStore):
     """Reports what it never committed."""
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
         rows = self.rows
-        yield from super().collect(retention, shard)
+        yield from super().collect(retention, shard, limit)
         self.rows = rows
 
 
@@ -226,6 +243,7 @@ BROKEN = {
     TakesNoExpiryForLongAgo: {"a_survey_agrees_with_a_scan"},
     ForgetsPolicies: {"a_survey_agrees_with_a_scan"},
     CollectsWhatIsHeld: {"a_held_record_is_skipped_and_counted"},
+    ForgetsItsLimit: {"no_more_go_than_a_limit_allows"},
     ForgetsItsShard: {"scanned_shards_make_the_whole", "surveyed_shards_make_the_whole"},
     StopsAtAShortBatch: {"every_record_is_scanned_once", "one_record_is_seen_once"},
     DeletesWhenSurveying: {"a_survey_changes_nothing"},

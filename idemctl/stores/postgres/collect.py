@@ -12,6 +12,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from idemctl.domain.allowance import Allowance
 from idemctl.domain.batch_size import BatchSize
 from idemctl.domain.collection import Chunk
 from idemctl.domain.instants import MISSING, from_micros
@@ -90,17 +91,22 @@ class Collector:
                     candidates=_expired(tallies),
                 )
 
-    def collect(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Generator[Chunk]:
+    def collect(
+        self, leaves: list[Leaf], retention: Retention, shard: Shard, limit: int | None = None
+    ) -> Generator[Chunk]:
         """Delete a shard's expired rows. See `Collects.collect`."""
         judgement = Judgement(self._layout, retention, self._pins)
+        allowance = Allowance(limit)
         wrote = False
         try:
             for leaf in leaves:
                 by_heap = self._prefers_heap(leaf, judgement, shard)
                 walk = self._heap_walk if by_heap else self._index_walk
-                for chunk in walk(leaf, judgement, shard):
+                for chunk in walk(leaf, judgement, shard, allowance):
                     wrote = wrote or chunk.wrote
                     yield chunk
+                if allowance.is_spent:
+                    return
         finally:
             # Also where somebody stops the walk: what was told as gone is to stay gone.
             if wrote:
@@ -121,7 +127,9 @@ class Collector:
             return True
         return met >= _MUCH * max(seen, 1)
 
-    def _heap_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Generator[Chunk]:
+    def _heap_walk(
+        self, leaf: Leaf, judgement: Judgement, shard: Shard, allowance: Allowance
+    ) -> Generator[Chunk]:
         size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_BATCH_TARGET)
         left: list[tuple[range, int]] = []
         walk = PageWalk(leaf, shard, size)
@@ -129,7 +137,7 @@ class Collector:
             clock = Clock()
             deleted, trouble = _NOTHING, None
             try:
-                deleted = self._delete_range(leaf, judgement, step)
+                deleted = self._delete_range(leaf, judgement, step, allowance.left)
             except BatchFailed as failure:
                 trouble = failure.message
                 if not size.is_smallest:
@@ -146,6 +154,7 @@ class Collector:
                 trouble = trouble or failure.message
             if trouble is None:
                 size.after(held_for)
+            allowance.spend(deleted.count)
             if trouble or _expired(rest):
                 left.append((step, _expired(rest)))
             walk.passed(step)
@@ -159,34 +168,45 @@ class Collector:
                 candidates=deleted.count,
                 deleted=deleted.count,
                 children_deleted=deleted.children,
+                limited=allowance.is_spent,
                 trouble=trouble,
             )
-        leftovers = Leftovers(self._statements, leaf, judgement, self._place)
+            if allowance.is_spent:
+                return
+        leftovers = Leftovers(self._statements, leaf, judgement, self._place, allowance)
         for step, pending in left:
             yield from leftovers.second_pass(step, pending)
 
-    def _delete_range(self, leaf: Leaf, judgement: Judgement, step: range) -> Deleted:
+    def _delete_range(
+        self, leaf: Leaf, judgement: Judgement, step: range, limit: int | None
+    ) -> Deleted:
         """Delete at once; where somebody holds a row, delete around the holders.
 
         Deleting at once costs half of locking first and deleting then, and is as safe: a
         row that was held is judged again as it is once it is free. It must only not wait
-        for long.
+        for long. Where only so many may go, they are picked first.
         """
         where = heap_range(step)
+        if limit is not None:
+            return self._statements.delete_unlocked(leaf, judgement, where, limit)
         try:
             return self._statements.delete_range(leaf, judgement, where)
         except BatchFailed as failure:
             if not failure.met_lock:
                 raise
-            return self._statements.delete_unlocked(leaf, judgement, where)
+            return self._statements.delete_unlocked(leaf, judgement, where, limit)
 
-    def _index_walk(self, leaf: Leaf, judgement: Judgement, shard: Shard) -> Generator[Chunk]:
+    def _index_walk(
+        self, leaf: Leaf, judgement: Judgement, shard: Shard, allowance: Allowance
+    ) -> Generator[Chunk]:
         """Follow the expiry index twice, the second time for what was held; then look back."""
         for _pass in range(2):
-            reached_end = yield from self._index_pass(leaf, judgement)
+            reached_end = yield from self._index_pass(leaf, judgement, allowance)
+            if allowance.is_spent:
+                return
             if not reached_end:
                 # Something stands in the way of all behind it; a heap walk gets past.
-                yield from self._heap_walk(leaf, judgement, shard)
+                yield from self._heap_walk(leaf, judgement, shard, allowance)
                 return
         clock = Clock()
         # What is behind the cutoff and still there: kept on purpose, or held by somebody.
@@ -207,7 +227,9 @@ class Collector:
             skipped_locked=held,
         )
 
-    def _index_pass(self, leaf: Leaf, judgement: Judgement) -> Generator[Chunk, None, bool]:
+    def _index_pass(
+        self, leaf: Leaf, judgement: Judgement, allowance: Allowance
+    ) -> Generator[Chunk, None, bool]:
         """Delete along the index; false when something kept this from reaching the end."""
         size = BatchSize(current=_FIRST_ROWS, largest=_MOST_ROWS, target=_BATCH_TARGET)
         after = None
@@ -216,7 +238,7 @@ class Collector:
             clock = Clock()
             try:
                 deleted = self._statements.delete_oldest(
-                    leaf, judgement, after=after, limit=size.current
+                    leaf, judgement, after=after, limit=allowance.of(size.current)
                 )
             except BatchFailed as failure:
                 yield _failed(leaf, clock, failure.message)
@@ -229,6 +251,7 @@ class Collector:
                 return True
             held_for = clock.took()
             size.after(held_for)
+            allowance.spend(deleted.count)
             yield Chunk(
                 part=str(leaf),
                 took=held_for,
@@ -238,8 +261,9 @@ class Collector:
                 candidates=deleted.count,
                 deleted=deleted.count,
                 children_deleted=deleted.children,
+                limited=allowance.is_spent,
             )
-            if deleted.count < deleted.picked:
+            if deleted.count < deleted.picked or allowance.is_spent:
                 return False
             after, failures = deleted.last, 0
 

@@ -17,6 +17,7 @@ from idemctl.stores.postgres.statements import Clock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from idemctl.domain.allowance import Allowance
     from idemctl.stores.postgres.conditions import Judgement
     from idemctl.stores.postgres.leaves import Leaf
     from idemctl.stores.postgres.statements import Statements
@@ -26,12 +27,18 @@ class Leftovers:
     """The second pass over pages of one physical table."""
 
     def __init__(
-        self, statements: Statements, leaf: Leaf, judgement: Judgement, place: str
+        self,
+        statements: Statements,
+        leaf: Leaf,
+        judgement: Judgement,
+        place: str,
+        allowance: Allowance,
     ) -> None:
         self._statements = statements
         self._leaf = leaf
         self._judgement = judgement
         self._place = place
+        self._allowance = allowance
 
     def second_pass(self, step: range, pending: int) -> Iterator[Chunk]:
         """Come back to pages where rows were left, and account for all that are still there.
@@ -45,7 +52,7 @@ class Leftovers:
             pending -= chunk.candidates
             blind = blind or (chunk.trouble is not None and not chunk.candidates)
             yield chunk
-        if pending > 0:
+        if pending > 0 and not self._allowance.is_spent:
             yield Chunk(
                 part=str(self._leaf),
                 took=timedelta(0),
@@ -57,19 +64,27 @@ class Leftovers:
 
     def _around(self, place: range | str) -> Iterator[Chunk]:
         """Delete around the holders in pages, or one row by its ctid; what fails, in parts."""
+        if self._allowance.is_spent:
+            return
         clock = Clock()
         where = row_at(place) if isinstance(place, str) else heap_range(place)
         try:
-            deleted = self._statements.delete_unlocked(self._leaf, self._judgement, where)
+            deleted = self._statements.delete_unlocked(
+                self._leaf, self._judgement, where, self._allowance.left
+            )
         except BatchFailed as failure:
             yield from self._in_parts(place, failure)
             return
         held_for = clock.took()
+        self._allowance.spend(deleted.count)
         refused, trouble = deleted.picked - deleted.count, None
+        left = refused
         try:
-            left = self._statements.count(self._leaf, self._judgement, where)
+            # What a limit leaves is held by nobody.
+            if not self._allowance.is_spent:
+                left = self._statements.count(self._leaf, self._judgement, where)
         except BatchFailed as failure:
-            left, trouble = refused, failure.message
+            trouble = failure.message
         if refused:
             trouble = f"{self._place}: a trigger keeps expired rows"
         yield Chunk(
@@ -82,6 +97,7 @@ class Leftovers:
             children_deleted=deleted.children,
             skipped_locked=max(left, refused) - refused,
             failed=refused,
+            limited=self._allowance.is_spent,
             trouble=trouble,
         )
 

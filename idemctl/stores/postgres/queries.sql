@@ -443,7 +443,8 @@ SELECT went.*, (SELECT count(*) FROM children)
 -- The same where somebody holds rows: those are left out instead of waited for. The
 -- condition stands in both halves: each alone keeps a row that became somebody's again.
 WITH picked AS MATERIALIZED (
-    SELECT ctid FROM ONLY {leaf} AS leaf WHERE {range} AND {expired} FOR UPDATE SKIP LOCKED
+    SELECT ctid FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
+     LIMIT {limit} FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM ONLY {leaf} AS leaf
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}

@@ -136,10 +136,12 @@ class Statements:
         went = _went(rows)
         return Deleted(tallies=went, children=rows[0][-1], picked=sum(one.count for one in went))
 
-    def delete_unlocked(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> Deleted:
-        """Delete expired rows, but those that somebody holds."""
+    def delete_unlocked(
+        self, leaf: Leaf, judgement: Judgement, where: sql.Composable, limit: int | None
+    ) -> Deleted:
+        """Delete expired rows, but those that somebody holds, and no more than that many."""
         slots = self._slots(leaf, judgement)
-        rows = self._told(query("delete_unlocked", range=where, **slots))
+        rows = self._told(query("delete_unlocked", range=where, limit=sql.Literal(limit), **slots))
         *_, children, picked = rows[0]
         return Deleted(tallies=_went(rows), children=children, picked=picked)
 

@@ -187,9 +187,11 @@ class PostgresTable:
         """See `Collects.survey`."""
         return self._collector.survey(self._leaves, retention, shard)
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Generator[Chunk]:
         """See `Collects.collect`."""
-        return self._collector.collect(self._leaves, retention, shard)
+        return self._collector.collect(self._leaves, retention, shard, limit)
 
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""

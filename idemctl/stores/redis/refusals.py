@@ -52,13 +52,15 @@ class NeverInRedis:
             f"{self._place}: no rows hang on a key in Redis", hint="Postgres has such rows"
         )
 
-    def collect(self, retention: Retention, shard: Shard = WHOLE) -> Never:
+    def collect(
+        self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
+    ) -> Never:
         """Refuse: see `Collects.collect`.
 
         Raises:
             Unsupported: always.
         """
-        del retention, shard
+        del retention, shard, limit
         raise self._never_collected()
 
     def oldest_expired(self, retention: Retention) -> Never:

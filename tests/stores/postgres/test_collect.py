@@ -552,6 +552,38 @@ def batches_keep_to_their_size(
     assert max(deleted) <= 64
 
 
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("held", [0, 5])
+def test_a_limit_is_met_exactly_whatever_the_batches_are(
+    database: str, application: Session, walk: str, held: int
+) -> None:
+    fill(application, expired=300, live=10, expires=EQUAL)
+    with psycopg.connect(database) as holder, closing(open_table(database)) as store:
+        over = f"SELECT FROM {EVENTS} WHERE expires_at < now()"
+        holder.execute(f"{over} LIMIT {held} FOR UPDATE".encode())
+        total = added(store.collect(promises(application), limit=101))
+        assert (total.deleted, total.limited) == (101, True)
+        assert len(keys(application)) == 209
+        # What is held is come back to after all else, and still no more goes.
+        rest = added(store.collect(promises(application), limit=199 - held))
+        assert (rest.deleted, rest.limited) == (199 - held, True)
+    assert len(keys(application)) == 10 + held
+
+
+def test_a_limit_stops_between_what_was_held_in_the_first_pass(
+    database: str, application: Session, walk: str
+) -> None:
+    fill(application, expired=30, live=10)
+    with psycopg.connect(database) as holder, closing(open_table(database)) as store:
+        over = f"SELECT FROM {EVENTS} WHERE expires_at < now()"
+        holder.execute(f"{over} LIMIT 20 FOR UPDATE".encode())
+        steps = store.collect(promises(application), limit=15)
+        assert next(steps).deleted == 10
+        holder.rollback()
+        assert sum(chunk.deleted for chunk in steps) == 5
+    assert len(keys(application)) == 25
+
+
 def test_a_read_only_store_is_refused_by_the_server(
     database: str, application: Session, walk: str
 ) -> None:

@@ -343,8 +343,8 @@ MUTATIONS = {
     ),
     "unlocked, first half": Mutation(
         block="delete_unlocked",
-        old="{range} AND {expired} FOR",
-        new="{range} FOR",
+        old="{range} AND {expired}\n     LIMIT",
+        new="{range}\n     LIMIT",
         caught_by=_held("heap"),
     ),
     "unlocked, second half": Mutation(
