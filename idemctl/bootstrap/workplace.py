@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from idemctl.bootstrap.layouts import Catalogue
-from idemctl.errors import ConfigError, Refused, UsageError
+from idemctl.errors import ConfigError, IdemctlError, Refused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from idemctl.bootstrap.exploring import Exploration
     from idemctl.bootstrap.roads import Roads
     from idemctl.bootstrap.sides import Sides
+    from idemctl.domain.past_runs import PastRun
     from idemctl.domain.purposes import Purpose
     from idemctl.layouts.model import Layout
     from idemctl.run.audited import Surroundings
@@ -252,6 +253,15 @@ class Workplace:
         from idemctl.state.history import History
 
         return History(self._state)
+
+    def past(self, store: str, place: str) -> Sequence[PastRun] | None:
+        """Tell earlier runs of gc on one table, oldest first; `None` where nobody can."""
+        from idemctl.domain.past_runs import past_runs
+
+        try:
+            return past_runs(self.history.lately("gc"), store, place)
+        except IdemctlError:
+            return None
 
     @cached_property
     def measures(self) -> Measures:

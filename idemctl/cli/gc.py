@@ -11,6 +11,7 @@ import typer
 
 from idemctl.cli.options import duration, option
 from idemctl.cli.verb import Work, verb
+from idemctl.domain.brakes import Brake
 from idemctl.domain.outcomes import Report
 from idemctl.errors import worst
 
@@ -32,6 +33,17 @@ def gc(
     limit: Annotated[
         int | None,
         option("--limit", help="stop after this many deletions, of all stores", min=1, metavar="N"),
+    ] = None,
+    despite: Annotated[
+        list[Brake] | None,
+        option(
+            "--despite",
+            env=False,
+            help="go on for this once, though this brake refuses: "
+            + ", ".join(Brake)
+            + "; may be repeated",
+            metavar="BRAKE",
+        ),
     ] = None,
     backlog_after: Annotated[
         timedelta,
@@ -59,6 +71,10 @@ def gc(
     With --apply deletes expired completed and failed records from Postgres, in batches of
     a few milliseconds, holding a lock that keeps a second gc away. Redis removes its own.
 
+    Brakes refuse what looks like a mistake: too much at once, a promise that got shorter,
+    clocks that are apart or jumped, a pause far longer than usual. A look says which would;
+    --despite overrides one, and --limit is enough for the first.
+
     Exit status: 0 done, 4 records left behind for too long or refused by the database,
     5 a guard said no, 10 store unreachable, 11 another gc is at work, 12 rights missing,
     78 configuration, 130 or 143 stopped by a signal.
@@ -68,7 +84,11 @@ def gc(
     from idemctl.run.audited import Surroundings
 
     options = operation.Options(
-        apply=apply, workers=workers, limit=limit, backlog_after=backlog_after
+        apply=apply,
+        workers=workers,
+        limit=limit,
+        despite=frozenset(despite or ()),
+        backlog_after=backlog_after,
     )
     beside = Surroundings()
     if not apply:
@@ -77,7 +97,7 @@ def gc(
     targets = work.workplace.targets(work.run, writes=apply)
     work.say_what_is_assumed()
     with work.journal() if apply else nullcontext():
-        outcome = operation.gc(targets, options, work.run)
+        outcome = operation.gc(targets, options, work.run, work.workplace.past)
     outcome = replace(outcome, failures=(*beside.failures, *outcome.failures))
     for failure in outcome.failures:
         work.speech.complain(failure)

@@ -23,6 +23,8 @@ class WhyStopped(StrEnum):
     INTERRUPTED = "interrupted"
     TERMINATED = "terminated"
     LOCK_LOST = "lock-lost"
+    BRAKED = "braked"
+    """A brake refused before anything went."""
     FROZEN = "frozen"
     """Somebody froze the store meanwhile."""
     FAILED = "failed"
@@ -40,6 +42,7 @@ _STATUSES = {
     WhyStopped.INTERRUPTED: ExitStatus.INTERRUPTED,
     WhyStopped.TERMINATED: ExitStatus.TERMINATED,
     WhyStopped.LOCK_LOST: ExitStatus.PARTIAL,
+    WhyStopped.BRAKED: ExitStatus.REFUSED,
     WhyStopped.FROZEN: ExitStatus.REFUSED,
     WhyStopped.LOCKED_OUT: ExitStatus.PARTIAL,
 }

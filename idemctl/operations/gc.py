@@ -9,34 +9,32 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from idemctl.domain.allowance import Allowance
 from idemctl.domain.collection import Collection
 from idemctl.domain.outcomes import WhyStopped
 from idemctl.domain.retention import Retention
+from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, IdemctlError, worst
-from idemctl.run.collecting import ShardTask
+from idemctl.run.braking import Beside, Braking, no_history
+from idemctl.run.collecting import ShardTask, walk
 from idemctl.run.fitness import refuse_blindness, refuse_business, refuse_unfit
-from idemctl.run.run import Stopped
-from idemctl.run.shards import ShardedWalk
 from idemctl.run.writing import writing
-from idemctl.stores.answers import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
-    from datetime import datetime
+    from collections.abc import Iterable
 
-    from idemctl.domain.collection import Chunk
+    from idemctl.domain.brakes import Brake, Decision
     from idemctl.domain.records import Pattern
     from idemctl.domain.references import Reference
     from idemctl.domain.verdicts import Judgement
+    from idemctl.run.braking import Past
     from idemctl.run.run import Run
     from idemctl.run.target import Target
     from idemctl.stores.ports import Store
 
-_TROUBLES_TO_GIVE_UP = 20
 _ENDS_WELL = {WhyStopped.DONE, WhyStopped.DEADLINE, WhyStopped.LIMIT}
 _ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
 
@@ -49,6 +47,8 @@ class Options:
     workers: int = 1
     limit: int | None = None
     """The most records that may go in this run, of all targets."""
+    despite: frozenset[Brake] = frozenset()
+    """Brakes that are overridden for this run."""
     backlog_after: timedelta = timedelta(hours=24)
 
 
@@ -62,6 +62,11 @@ class Collected:
     cutoff: datetime
     collection: Collection
     why_stopped: WhyStopped
+    retention: Retention | None = None
+    """What was honoured."""
+    clock_ahead: timedelta = timedelta(0)
+    """How far the store's clock was ahead of this host's."""
+    brakes: tuple[Decision, ...] = ()
     references: tuple[Reference, ...] = ()
     """Foreign keys by which other rows hang on those that are collected."""
     oldest_left_at: datetime | None = None
@@ -104,10 +109,21 @@ class Outcome:
         return worst(statuses)
 
 
-def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
+def gc(
+    targets: Iterable[Target],
+    options: Options,
+    run: Run,
+    past: Past = no_history,
+) -> Outcome:
     """Collect from each target in turn.
 
     A store that cannot be reached is no reason to leave another one uncollected.
+
+    Args:
+        targets: both sides of stores.
+        options: what the operator decided.
+        run: asked between batches whether to go on.
+        past: tells earlier runs by store and place; `None` where no history is kept.
 
     Raises:
         IdemctlError: nothing was looked at. Else errors are part of the outcome: what was
@@ -115,12 +131,15 @@ def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
     """
     done: list[Collected] = []
     allowance = Allowance(options.limit)
+    targets = list(targets)
+    twins = {one.store: one for one in targets if one.engine is Engine.REDIS}
     failures: list[IdemctlError] = []
     for target in targets:
         if options.apply and target.expires_by_itself:
             continue
         try:
-            collected, failure = _collect(target, options, run, allowance)
+            beside = Beside(twin=twins.get(target.store), past=past)
+            collected, failure = _collect(target, options, run, allowance, beside)
         except IdemctlError as error:
             failures.append(error)
             continue
@@ -137,7 +156,7 @@ def gc(targets: Iterable[Target], options: Options, run: Run) -> Outcome:
 
 
 def _collect(
-    target: Target, options: Options, run: Run, allowance: Allowance
+    target: Target, options: Options, run: Run, allowance: Allowance, beside: Beside
 ) -> tuple[Collected, IdemctlError | None]:
     refuse_business(target)
     store = target.opens.open(writable=options.apply)
@@ -158,14 +177,34 @@ def _collect(
             cutoff=cutoff,
             collection=Collection(),
             why_stopped=WhyStopped.DONE,
+            retention=retention,
+            clock_ahead=cutoff - datetime.now(UTC),
             references=description.references,
         )
         task = ShardTask(target.opens, retention, options.apply, replace(allowance))
         refuse_blindness(description)
+        braking = Braking(
+            target=target,
+            place=collected.place,
+            store=store,
+            retention=retention,
+            row_count=description.row_estimate,
+            clock_ahead=collected.clock_ahead,
+            beside=beside,
+            despite=options.despite,
+            limit=options.limit,
+        )
         if not options.apply:
-            return _walk(collected, store, task, options, run)
+            collected, failure = _walk(collected, store, task, options, run)
+            return replace(collected, brakes=_would(collected, braking)), failure
         with writing(target.store, store, run) as door:
             refuse_unfit(description, store.rights())
+            braked = braking.brake(run, task.allowance)
+            collected = replace(collected, brakes=braked.decisions)
+            if braked.why is not None:
+                why, left = braked.why, braked.why is not WhyStopped.BRAKED
+                collected = replace(collected, why_stopped=why, left_unknown=left)
+                return replace(collected, witness=door.judgement), braked.refusal
             collected, failure = _walk(collected, store, task, options, run)
             if failure is None and _left_something(collected):
                 collected = _look_back(collected, store, retention)
@@ -176,92 +215,27 @@ def _collect(
         return replace(collected, witness=door.judgement), failure
 
 
+def _would(collected: Collected, braking: Braking) -> tuple[Decision, ...]:
+    """Say what the brakes would, of what a look saw; part of a store is at least that much."""
+    if collected.target.expires_by_itself:
+        return ()
+    count = collected.collection.candidates
+    is_whole = collected.why_stopped is WhyStopped.DONE or count > braking.cap.count
+    return braking.decisions(count if is_whole else None)
+
+
 def _walk(
     collected: Collected, store: Store, task: ShardTask, options: Options, run: Run
 ) -> tuple[Collected, IdemctlError | None]:
     """Go through the store until its end, or until the run must stop."""
-    if options.apply and task.allowance.is_spent:
-        return replace(collected, why_stopped=WhyStopped.LIMIT), None
-    total, why, failure = Collection(), WhyStopped.DONE, None
-    troubles = 0
-    sharded = None
-    steps: ShardedWalk[Chunk] | Generator[Chunk]
-    # A worker that may take nothing has nothing to do.
-    workers = task.allowance.of(options.workers)
-    if workers > 1:
-        steps = sharded = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
-    else:
-        steps = task.steps_in(store, WHOLE)
-    with closing(steps):
-        try:
-            for chunk in steps:
-                total = total.plus(chunk)
-                _tell(run, collected, chunk, total)
-                # A row that the database refuses is no sign that the next one is locked, too.
-                troubles = troubles + 1 if chunk.trouble and not chunk.failed else 0
-                if troubles >= _TROUBLES_TO_GIVE_UP:
-                    why = WhyStopped.LOCKED_OUT
-                    break
-                run.checkpoint(timedelta(0) if sharded else chunk.took, chunk.units)
-        except Stopped as stopped:
-            why = stopped.why
-        except IdemctlError as error:
-            failure = error
-        if sharded is not None and (failure is not None or why is not WhyStopped.DONE):
-            total, later = _end(sharded, collected, total, run)
-            failure = failure or later
-        unsettled = _settled(steps)
-        failure = failure or unsettled
-    if total.limited and why is WhyStopped.DONE:
-        why = WhyStopped.LIMIT
-    return (
-        replace(collected, collection=total, why_stopped=why, left_unknown=total.blind),
-        failure,
+    walked = walk(task, store, collected.target.store, options.workers, run)
+    collected = replace(
+        collected,
+        collection=walked.collection,
+        why_stopped=walked.why_stopped,
+        left_unknown=walked.collection.blind,
     )
-
-
-def _settled(steps: ShardedWalk[Chunk] | Generator[Chunk]) -> IdemctlError | None:
-    """Let a walk that ends early finish what it owes, and hear whether it could."""
-    try:
-        steps.close()
-    except IdemctlError as error:
-        return error
-    return None
-
-
-def _end(
-    sharded: ShardedWalk[Chunk], collected: Collected, total: Collection, run: Run
-) -> tuple[Collection, IdemctlError | None]:
-    """Let every worker finish its batch, and count it: nothing works on without the lock."""
-    sharded.ask_to_stop()
-    failure = None
-    try:
-        for chunk in sharded:
-            total = total.plus(chunk)
-            try:
-                _tell(run, collected, chunk, total)
-            except IdemctlError as error:
-                failure = failure or error
-    except IdemctlError as error:
-        failure = failure or error
-    return total, failure
-
-
-def _tell(run: Run, collected: Collected, chunk: Chunk, total: Collection) -> None:
-    run.progress.at(
-        f"{collected.target.store} {chunk.part}",
-        chunk.done,
-        {"candidates": total.candidates, "deleted": total.deleted},
-    )
-    if chunk.wrote or chunk.trouble:
-        facts = {
-            "store": collected.target.store,
-            "part": chunk.part,
-            "deleted": chunk.deleted,
-            "children_deleted": chunk.children_deleted,
-            "took_ms": round(chunk.held_for.total_seconds() * 1000, 3),
-        }
-        run.journal.write("batch", facts | ({"trouble": chunk.trouble} if chunk.trouble else {}))
+    return collected, walked.failure
 
 
 def _left_something(collected: Collected) -> bool:

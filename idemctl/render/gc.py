@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from idemctl.domain.brakes import Ruling
 from idemctl.domain.collection import add_collections
 from idemctl.domain.instants import from_micros
 from idemctl.domain.outcomes import Report, Sheet, WhyStopped
+from idemctl.domain.past_runs import promises_told
 from idemctl.domain.references import OnDelete
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.render.envelope import failure, instant
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from idemctl.domain.brakes import Decision
     from idemctl.domain.references import Reference
     from idemctl.domain.retention import Tally
     from idemctl.operations.gc import Collected, Outcome
@@ -59,16 +62,30 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 "pattern": one.pattern.label,
                 "place": one.place,
                 "cutoff": instant(one.cutoff),
+                "clock_ahead_s": round(one.clock_ahead.total_seconds(), 3),
+                "promises": None if one.retention is None else promises_told(one.retention),
                 "expires_by_itself": one.target.expires_by_itself,
                 **_counts(one.collection),
                 "oldest_left_at": instant(one.oldest_left_at),
                 "why_stopped": one.why_stopped,
+                "brakes": [_brake(decision) for decision in one.brakes],
                 "troubles": list(one.collection.troubles),
                 "references": [_reference(reference) for reference in one.references],
                 "witness": judgement_fields(one.witness),
             }
             for one in outcome.targets
         ],
+    }
+
+
+def _brake(decision: Decision) -> dict[str, Any]:
+    return {
+        "brake": decision.brake.value,
+        "ruling": decision.ruling.value,
+        "seen": decision.seen,
+        "most": decision.most,
+        "says": decision.says,
+        "override": decision.flag,
     }
 
 
@@ -175,6 +192,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for one in outcome.targets:
         total, name = one.collection, f"{one.target.store} ({one.place})"
         yield from (f"{name}: {line}" for line in _hanging(one, outcome))
+        yield from (f"{name}: {line}" for line in _braking(one, outcome))
         if total.children_deleted:
             yield f"{name}: {count(total.children_deleted, 'child row')} went with their parents"
         if total.skipped_locked:
@@ -194,9 +212,29 @@ def _lines(outcome: Outcome) -> Iterator[str]:
                 f"{name}: stopped at the limit of {count(outcome.options.limit or 0, 'record')}"
                 + (left if one.oldest_left_at else "")
             )
-        elif one.why_stopped is not WhyStopped.DONE:
+        elif one.why_stopped not in {WhyStopped.DONE, WhyStopped.BRAKED}:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
     yield _headline(outcome)
+
+
+def _braking(collected: Collected, outcome: Outcome) -> Iterator[str]:
+    """Say what a brake did, or would do; that all pass is no news."""
+    young = [one.brake.value for one in collected.brakes if one.lacks_history]
+    if young and outcome.options.apply:
+        yield (
+            f"too few runs are remembered here, so these brakes cannot judge: {', '.join(young)}; "
+            "fixed caps hold"
+        )
+    for one in collected.brakes:
+        match one.ruling:
+            case Ruling.REFUSES if outcome.options.apply:
+                yield f"brake {one.brake}: {one.says}"
+            case Ruling.REFUSES:
+                yield f"gc --apply would refuse by its brake {one.brake}: {one.says}"
+            case Ruling.OVERRIDDEN:
+                yield f"brake {one.brake} was overridden: {one.says}"
+            case Ruling.CANNOT_JUDGE if not one.lacks_history:
+                yield f"brake {one.brake} cannot judge: {one.says}"
 
 
 def _hanging(collected: Collected, outcome: Outcome) -> Iterator[str]:
@@ -231,6 +269,8 @@ def _headline(outcome: Outcome) -> str:
         to_do = "gc --apply collects them" if total.candidates else "nothing to do"
         found = f"{count(total.candidates, 'record')} expired before {cutoff}"
         return found + (f"; {to_do}" if whole else part)
+    if all(one.why_stopped is WhyStopped.BRAKED for one in outcome.targets):
+        return f"nothing was collected of what had expired before {cutoff}: a brake refused"
     if not total.candidates:
         return f"nothing had expired before {cutoff}{part}"
     return (

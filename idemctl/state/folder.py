@@ -50,6 +50,23 @@ class StateFolder:
         # A last line without its end was cut off by a crash: it says nothing for sure.
         return content.split(b"\n")[:-1]
 
+    def tail(self, name: str, size: int) -> list[bytes]:
+        """Read the whole lines of a file's last `size` bytes; none where there is none.
+
+        Raises:
+            ConfigError: it is there, and cannot be read.
+        """
+        try:
+            with (self.root / name).open("rb") as stream:
+                length = stream.seek(0, os.SEEK_END)
+                stream.seek(max(length - size, 0))
+                lines = stream.read(size).split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self.unusable(error) from None
+        return lines[1:] if length > size else lines
+
     def content(self, name: str) -> bytes | None:
         """Read a whole file; `None` where there is none.
 

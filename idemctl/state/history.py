@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from idemctl.state.folder import StateFolder
 
 _FILE = "history.jsonl"
+_LATELY = 2**20
+"""Bytes: hundreds of runs, also where gc runs every few minutes for years."""
 
 
 class History:
@@ -24,12 +28,22 @@ class History:
 
     def last(self, verb: str, store: str) -> dict[str, Any] | None:
         """Find the newest run of `verb` on `store` that ended well."""
-        for line in reversed(self._folder.lines(_FILE)):
-            try:
-                entry: dict[str, Any] = msgspec.json.decode(line)
-                if entry["verb"] == verb and store in entry["stores"] and entry["exit"] == 0:
-                    return entry
-            except (ValueError, TypeError, KeyError):
-                # What a crash or a stranger left of a line says nothing.
-                continue
+        for entry in _entries(reversed(self._folder.lines(_FILE)), verb):
+            if store in entry["stores"] and entry["exit"] == 0:
+                return entry
         return None
+
+    def lately(self, verb: str) -> list[dict[str, Any]]:
+        """List the newest runs of `verb`, however they ended, oldest first."""
+        return list(_entries(self._folder.tail(_FILE, _LATELY), verb))
+
+
+def _entries(lines: Iterable[bytes], verb: str) -> Iterator[dict[str, Any]]:
+    """Read lines; what a crash or a stranger left of one says nothing."""
+    for line in lines:
+        try:
+            entry: dict[str, Any] = msgspec.json.decode(line)
+            if entry["verb"] == verb and isinstance(entry["stores"], list) and "exit" in entry:
+                yield entry
+        except (ValueError, TypeError, KeyError):
+            continue

@@ -180,6 +180,11 @@ class MemoryStore(WithoutTwin):
             if allowance.is_spent:
                 return
 
+    def count_expired(self, retention: Retention, at_most: int) -> Generator[Chunk]:
+        """See `Collects.count_expired`."""
+        count = sum(chunk.candidates for chunk in MemoryStore.survey(self, retention))
+        yield Chunk(part="memory", took=timedelta(0), candidates=min(count, at_most + 1))
+
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
         over: list[int] = []

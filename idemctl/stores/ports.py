@@ -222,6 +222,10 @@ class Collects(Protocol):
         """
         ...
 
+    def count_expired(self, retention: Retention, at_most: int) -> Generator[Chunk]:
+        """Count what `collect` would take, until it is more than `at_most`."""
+        ...
+
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """Find when the earliest promise that is over ended; `None` when none is.
 

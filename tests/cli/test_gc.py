@@ -171,7 +171,7 @@ def test_two_workers_find_and_do_what_one_does(
             {name: value for name, value in item.items() if name != "why"}
             for item in document["items"]
         ]
-        measured = {"cutoff", "batches", "longest_batch_ms"}
+        measured = {"cutoff", "batches", "longest_batch_ms", "clock_ahead_s", "brakes"}
         stores = [
             {name: value for name, value in store.items() if name not in measured}
             for store in document["summary"]["stores"]

@@ -28,6 +28,8 @@ WITHOUT_VARIABLE = {
     *("config", "store"),
     # They consent.
     *("apply", "yes", "confirm"),
+    # It overrides a guard.
+    "despite",
     # They are one freeze, and no other.
     *("length", "reason"),
     # They choose what runs, and where: never by accident.

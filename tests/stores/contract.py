@@ -268,6 +268,17 @@ def no_more_go_than_a_limit_allows(world: World) -> None:
     assert world.keys() == encoded(kept)
 
 
+def what_would_go_is_counted_until_it_is_too_much(world: World) -> None:
+    with closing(world.open()) as store:
+        gone, kept, promises = planted(world, store, each=50)
+        if not _collects(world, store, promises):
+            return
+        for at_most, count in ((49, 50), (50, 50), (1_000, 50), (7, 8)):
+            chunks = store.count_expired(promises, at_most)
+            assert sum(chunk.candidates for chunk in chunks) == count
+    assert world.keys() == encoded(gone | kept)
+
+
 def a_held_record_is_skipped_and_counted(world: World) -> None:
     with closing(world.open()) as store:
         gone, kept, promises = planted(world, store)
@@ -347,6 +358,7 @@ CONTRACT = (
     what_is_expired_goes_and_nothing_else,
     collected_shards_make_the_whole,
     no_more_go_than_a_limit_allows,
+    what_would_go_is_counted_until_it_is_too_much,
     a_held_record_is_skipped_and_counted,
     a_walk_may_be_left_at_any_step,
     the_oldest_promise_is_found,

@@ -154,6 +154,13 @@ class ForgetsItsLimit(MemoryStore):
         return super().collect(retention, shard)
 
 
+class CountsAllThatThereIs(MemoryStore):
+    """Goes on when it is too much already."""
+
+    def count_expired(self, retention: Retention, at_most: int) -> Generator[Chunk]:
+        return super().count_expired(retention, at_most + 1)
+
+
 class ForgetsItsShard(MemoryStore):
     """Walks the whole store for every shard."""
 
@@ -244,6 +251,7 @@ BROKEN = {
     ForgetsPolicies: {"a_survey_agrees_with_a_scan"},
     CollectsWhatIsHeld: {"a_held_record_is_skipped_and_counted"},
     ForgetsItsLimit: {"no_more_go_than_a_limit_allows"},
+    CountsAllThatThereIs: {"what_would_go_is_counted_until_it_is_too_much"},
     ForgetsItsShard: {"scanned_shards_make_the_whole", "surveyed_shards_make_the_whole"},
     StopsAtAShortBatch: {"every_record_is_scanned_once", "one_record_is_seen_once"},
     DeletesWhenSurveying: {"a_survey_changes_nothing"},

@@ -20,6 +20,7 @@ from idemctl.domain.retention import Verdict
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.postgres.conditions import Judgement
 from idemctl.stores.postgres.connect import BatchFailed
+from idemctl.stores.postgres.counting import count_expired
 from idemctl.stores.postgres.leaves import PageWalk, heap_range
 from idemctl.stores.postgres.leftovers import Leftovers
 from idemctl.stores.postgres.statements import Clock, Deleted, Statements
@@ -111,6 +112,13 @@ class Collector:
             # Also where somebody stops the walk: what was told as gone is to stay gone.
             if wrote:
                 self._statements.flush()
+
+    def count_expired(
+        self, leaves: list[Leaf], retention: Retention, at_most: int
+    ) -> Generator[Chunk]:
+        """Count what would go. See `Collects.count_expired`."""
+        judgement = Judgement(self._layout, retention, self._pins)
+        return count_expired(self._statements, leaves, judgement, at_most)
 
     def oldest_expired(self, leaves: list[Leaf], retention: Retention) -> datetime | None:
         """Find the earliest promise that is over. See `Collects.oldest_expired`."""

@@ -454,7 +454,19 @@ SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked)
   FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
 
 -- count_expired --
-SELECT count(*) FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
+-- How many are expired, as far as that many.
+SELECT count(*)
+  FROM (SELECT FROM ONLY {leaf} AS leaf WHERE {range} AND {expired} LIMIT {up_to}) AS counted
+
+-- count_oldest --
+SELECT count(*)
+  FROM (SELECT FROM ONLY {leaf} AS leaf WHERE {expired}
+         ORDER BY {ordered_by} LIMIT {up_to}) AS counted
+
+-- by_expiry --
+-- The planner may think that so many are expired that reading them all is no more work.
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+       set_config('enable_sort', 'off', true)
 
 -- list_expired --
 SELECT ctid::text FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}

@@ -81,12 +81,32 @@ class Statements:
             for judged, *numbers in self._look(statement)
         ]
 
-    def count(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> int:
-        """Count expired rows."""
+    def count(
+        self, leaf: Leaf, judgement: Judgement, where: sql.Composable, up_to: int | None = None
+    ) -> int:
+        """Count expired rows; more than `up_to` are as many as that."""
         statement = query(
-            "count_expired", leaf=leaf.identifier, range=where, expired=judgement.expired
+            "count_expired",
+            leaf=leaf.identifier,
+            range=where,
+            expired=judgement.expired,
+            up_to=sql.Literal(up_to),
         )
         ((count,),) = self._look(statement)
+        return int(count)
+
+    def count_along_index(self, leaf: Leaf, judgement: Judgement, up_to: int) -> int:
+        """Count expired rows, oldest first, in no more of the index than that takes."""
+        statement = query(
+            "count_oldest",
+            leaf=leaf.identifier,
+            expired=judgement.expired,
+            ordered_by=value(judgement.ordered_by.field),
+            up_to=sql.Literal(up_to),
+        )
+        with transaction(self._connection, place=self._place) as cursor:
+            cursor.execute(query("by_expiry"))
+            ((count,),) = cursor.execute(statement).fetchall()
         return int(count)
 
     def list_expired(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> list[str]:

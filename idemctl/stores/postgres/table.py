@@ -193,6 +193,10 @@ class PostgresTable:
         """See `Collects.collect`."""
         return self._collector.collect(self._leaves, retention, shard, limit)
 
+    def count_expired(self, retention: Retention, at_most: int) -> Generator[Chunk]:
+        """See `Collects.count_expired`."""
+        return self._collector.count_expired(self._leaves, retention, at_most)
+
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
         return self._collector.oldest_expired(self._leaves, retention)

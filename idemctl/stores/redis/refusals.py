@@ -63,6 +63,15 @@ class NeverInRedis:
         del retention, shard, limit
         raise self._never_collected()
 
+    def count_expired(self, retention: Retention, at_most: int) -> Never:
+        """Refuse: see `Collects.count_expired`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del retention, at_most
+        raise self._never_collected()
+
     def oldest_expired(self, retention: Retention) -> Never:
         """Refuse: see `Collects.oldest_expired`.
 
