@@ -139,6 +139,7 @@ class Sides:
                 reads_replica=self._settings.is_on_replicas,
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
+                replica_count=len(store.replicas.postgres),
                 is_configured=self._settings.names_stores,
             )
 
@@ -173,6 +174,7 @@ class Sides:
                 has_locks=layout.lock is not None,
                 has_opaque_values=is_opaque(layout.codec),
                 known_faults=found.known_faults(layout),
+                replica_count=len(store.replicas.redis),
                 is_configured=self._settings.names_stores,
             )
 

@@ -71,6 +71,8 @@ class Facts:
     """By the code of a check, what the library that writes there is known to get wrong."""
     measured: tuple[Measure, ...] = ()
     """What earlier audits saw of the place."""
+    replica_count: int = 0
+    """How many servers have to copy this one, by the configuration."""
     is_configured: bool = True
     """Whether a file names the store, so that other commands know it, too."""
 

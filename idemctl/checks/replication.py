@@ -75,6 +75,23 @@ def _lacks_replicas(server: RedisCircumstances, _facts: Facts) -> Told | Unseen 
     return Told(evidence=f"min-replicas-to-write is {needed}, and {close} are close")
 
 
+def _lacks_configured(server: RedisCircumstances, facts: Facts) -> Told | Unseen | None:
+    if not facts.replica_count or server.server:
+        # Of a cluster nobody says which primary each of them belongs to.
+        return None
+    primary, replicas = server.primary, server.replicas
+    if isinstance(primary, Unseen):
+        return primary
+    if isinstance(replicas, Unseen):
+        return replicas
+    if primary is not None or len(replicas) >= facts.replica_count:
+        return None
+    return Told(
+        evidence=f"{len(replicas)} of {facts.replica_count} replicas are connected",
+        count=facts.replica_count - len(replicas),
+    )
+
+
 def _leaves_slots(server: RedisCircumstances, _facts: Facts) -> Told | Unseen | None:
     count = server.uncovered_slots
     if isinstance(count, Unseen):
@@ -124,6 +141,18 @@ REPLICAS_TOO_FEW = Check(
     why="The server refuses every write until they are back: no request can claim its key.",
     next="idemctl doctor --store {store}",
 )
+REPLICA_MISSING = Check(
+    code="replica-missing",
+    severity=Severity.ERROR,
+    engines=REDIS,
+    source=Source.CIRCUMSTANCES,
+    look=_lacks_configured,
+    what="Fewer replicas are connected to a primary than the store names under `replicas`.\n"
+    "Of a cluster this is not judged.",
+    why="A key is kept in fewer places than was meant: at a failover the newest are lost, and "
+    "their retries are carried out again.",
+    next="idemctl doctor --store {store}",
+)
 SLOTS_UNCOVERED = Check(
     code="slots-uncovered",
     severity=Severity.ERROR,
@@ -142,5 +171,6 @@ CHECKS = (
     REPLICATION_LINK_DOWN,
     REPLICA_BEHIND,
     REPLICAS_TOO_FEW,
+    REPLICA_MISSING,
     SLOTS_UNCOVERED,
 )

@@ -88,6 +88,24 @@ def _lag(one: Standby) -> str:
     return f"{one.name} ({one.sync_state}) is {' and '.join(parts)} behind"
 
 
+def _lacks(table: PostgresCircumstances, facts: Facts) -> Told | Unseen | None:
+    said = table.replication
+    if not facts.replica_count:
+        return None
+    if isinstance(said, Unseen):
+        return said
+    if said.recovery is not None:
+        # Who follows its primary, a standby does not know.
+        return None
+    count = len(said.standbys) + said.hidden_standby_count
+    if count >= facts.replica_count:
+        return None
+    return Told(
+        evidence=f"{count} of {facts.replica_count} standbys are connected",
+        count=facts.replica_count - count,
+    )
+
+
 def _retains(said: PostgresReplication) -> Told | None:
     idle = [
         one
@@ -142,6 +160,17 @@ STANDBY_BEHIND = Check(
     "a failover what is missing there is lost.",
     next="idemctl diagnose --store {store}",
 )
+STANDBY_MISSING = Check(
+    code="standby-missing",
+    severity=Severity.ERROR,
+    engines=POSTGRES,
+    source=Source.CIRCUMSTANCES,
+    look=_lacks,
+    what="Fewer standbys are connected to a primary than the store names under `replicas`.",
+    why="A key is kept in fewer places than was meant: at a failover the newest are lost, and "
+    "their retries are carried out again.",
+    next="idemctl doctor --store {store}",
+)
 SLOT_RETAINS_WAL = Check(
     code="slot-retains-wal",
     severity=Severity.WARNING,
@@ -165,4 +194,4 @@ ARCHIVER_FAILING = Check(
     next="idemctl doctor --store {store}",
 )
 
-CHECKS = (READ_FROM_STANDBY, STANDBY_BEHIND, SLOT_RETAINS_WAL, ARCHIVER_FAILING)
+CHECKS = (READ_FROM_STANDBY, STANDBY_BEHIND, STANDBY_MISSING, SLOT_RETAINS_WAL, ARCHIVER_FAILING)

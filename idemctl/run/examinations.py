@@ -57,6 +57,7 @@ def examination_of(
         has_witness=target.has_witness,
         has_opaque_values=target.has_opaque_values,
         known_faults=target.known_faults,
+        replica_count=target.replica_count,
         is_configured=target.is_configured,
         measured=tuple(measured),
     )

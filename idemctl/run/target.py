@@ -56,6 +56,8 @@ class Target:
     """By the code of a check, what its library is known to get wrong."""
     reads_replica: bool = False
     """Whether it is to be read from a standby, and from nothing else."""
+    replica_count: int = 0
+    """How many servers have to copy this one, by the configuration."""
     is_configured: bool = True
     """Whether a file names its store, so that other commands know it, too."""
 

@@ -240,13 +240,25 @@ class PostgresReplica(BaseModel):
     """Where it is, for people."""
 
 
+class RedisReplica(BaseModel):
+    """A replica of a store's Redis."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url_env: Variable
+    """The variable that holds the URL."""
+    region: Name | None = None
+    """Where it is, for people."""
+
+
 class ReplicaSettings(BaseModel):
-    """Servers that copy those of a store."""
+    """Servers that copy those of a store: as many as there have to be."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     postgres: list[PostgresReplica] = Field(default_factory=list)
     """The first of them is read."""
+    redis: list[RedisReplica] = Field(default_factory=list)
 
 
 class StoreSettings(BaseModel):

@@ -403,6 +403,10 @@ AROUND: dict[str, Around] = {
         PostgresReplication(standbys=(replace(NEAR, behind_bytes=BEHIND_BYTES - 1),)),
         count=2,
     ),
+    "standby-missing": replace(
+        followed(PostgresReplication(standbys=(NEAR,)), PostgresReplication(standbys=(NEAR, NEAR))),
+        facts=replace(POSTGRES, replica_count=2),
+    ),
     "slot-retains-wal": followed(
         PostgresReplication(slots=(replace(SLOT, is_active=False, retained_bytes=BEHIND_BYTES),)),
         PostgresReplication(slots=(replace(SLOT, retained_bytes=BEHIND_BYTES),)),
@@ -445,6 +449,10 @@ AROUND: dict[str, Around] = {
     "replica-behind": on_redis(
         faulty={"replicas": (*TWO, replace(FOLLOWER, behind=16 * 2**20))},
         near={"replicas": (*TWO, replace(FOLLOWER, behind=16 * 2**20 - 1))},
+    ),
+    "replica-missing": replace(
+        on_redis(faulty={"replicas": (FOLLOWER,)}, near={"replicas": TWO}),
+        facts=replace(REDIS, replica_count=2),
     ),
     "replicas-too-few": on_redis(faulty={"replicas_needed": 2}),
     "slots-uncovered": on_redis(faulty={"uncovered_slots": 1_024}, count=1_024),
