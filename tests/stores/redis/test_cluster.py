@@ -24,6 +24,7 @@ from idemctl.stores.redis.explore import RedisDatabase
 from idemctl.stores.redis.keeping import RedisKeeping
 from tests.stores.redis.layouts import SET
 from tests.stores.redis.servers import find_ports, own_folder, say, serving, until
+from tests.stores.test_ways import to_redis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -333,3 +334,19 @@ def test_one_primary_taken_for_the_whole_would_show_a_third(
         if cursor == b"0":
             break
     assert 50 < len(names) < 150
+
+
+def test_doctor_goes_the_way_to_a_cluster(cluster: Cluster) -> None:
+    way = to_redis(cluster.urls[1])
+    assert {mark for mark, _ in way.values()} == {"ok"}
+    assert way["role"] == ("ok", "primary, a node of a cluster")
+
+
+def test_doctor_tells_a_cluster_of_which_a_primary_died(moving: Cluster) -> None:
+    for url in moving.urls:
+        assert to_redis(url)["login"] == ("ok", "as default")
+    moving.clients[2].shutdown(nosave=True)
+    way = to_redis(moving.urls[0])
+    mark, says = list(way.values())[-1]
+    assert mark == "unreachable"
+    assert "cannot reach" in says

@@ -13,6 +13,7 @@ import redis
 from idemctl.errors import ConfigError, Denied, IdemctlError, Unreachable
 from idemctl.sandbox.binaries import find_redis
 from tests.stores.redis.servers import find_ports, own_folder, say, serving, until
+from tests.stores.test_ways import to_redis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -189,3 +190,29 @@ def test_a_sentinel_that_wants_a_password_gets_that_of_the_primary(
     refused = failure(keyspace("bare", prefix="seen:", url=failing.url(user=":wrong@")))
     assert isinstance(refused, Denied)
     assert "wrong@" not in refused.message
+
+
+def test_doctor_goes_by_way_of_the_sentinels_to_the_primary(watch: Watch) -> None:
+    way = to_redis(watch.url(before=f"{DEAD},"))
+    assert list(way) == [
+        "name", "tcp", "primary", "tls", "login", "version", "answers", "role", "eviction",
+    ]  # fmt: skip
+    assert {mark for mark, _ in way.values()} == {"ok"}
+    assert way["primary"] == ("ok", f"main is 127.0.0.1:{_port(watch.primary)}")
+    assert way["role"] == ("ok", "primary")
+
+
+def test_doctor_says_what_stretch_behind_the_sentinels_is_broken(
+    watch: Watch, failing: Watch
+) -> None:
+    unknown = to_redis(watch.url(name="other"))
+    assert list(unknown) == ["name", "tcp", "primary"]
+    mark, says = unknown["primary"]
+    assert (mark, says) == ("config", "REDIS_URL: the Sentinels watch no primary named 'other'")
+    say(failing.primary, "REPLICAOF", "127.0.0.1", _port(failing.replica))
+    demoted = to_redis(failing.url())
+    assert list(demoted)[-2:] == ["tls", "login"]
+    mark, says = demoted["login"]
+    assert mark == "unreachable"
+    assert "Sentinels name" in says
+    assert says.endswith("as primary, and it is a replica")
