@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from idemctl.cli.consent import agree_severely
 from idemctl.cli.options import duration, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
-from idemctl.errors import UsageError
+from idemctl.errors import UsageError, worst
 
 Apply = Annotated[bool, option("--apply", env=False, help="do it; without it nothing is changed")]
 
@@ -33,7 +34,8 @@ def show(work: Work) -> Report:
 
     Reads the servers' own figures, every copy of witness and freeze, and the history in the
     state folder. Where the copies tell of a loss, asks one store for some records of the
-    other. Changes nothing. A side that is down keeps nobody from seeing the rest.
+    other. Changes nothing. A side that is down keeps nobody from seeing the rest. Where no
+    configuration names a store, it finds them as audit does, and says what it takes for what.
 
     Exit status: 0 all answer, 10 a store cannot be reached, 12 credentials or rights,
     78 configuration.
@@ -41,12 +43,17 @@ def show(work: Work) -> Report:
     from idemctl.operations.store_show import show as operation
     from idemctl.render.store_show import report
 
-    history = work.workplace.history
-    targets, keepers = work.workplace.targets(work.run), work.workplace.keepers(work.run)
+    workplace, beside = work.workplace.found(work.run)
+    work = replace(work, workplace=workplace)
+    history = workplace.history
+    targets, keepers = workplace.targets(work.run), workplace.keepers(work.run)
+    work.say_what_is_assumed()
     outcome = operation(targets, keepers, lambda store: history.last("gc", store), work.run)
+    outcome = replace(outcome, failures=(*beside.failures, *outcome.failures))
     for failure in outcome.failures:
         work.speech.complain(failure)
-    return report(outcome, work.run, work.now())
+    made = report(outcome, work.run, work.now())
+    return replace(made, status=worst([made.status, beside.why_stopped.status]))
 
 
 def beat(work: Work, *, apply: Apply = False) -> Report:

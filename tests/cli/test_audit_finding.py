@@ -235,3 +235,14 @@ def test_gc_says_which_server_kept_it_from_finding_stores(found: Place) -> None:
     [error] = done.document["errors"]
     assert (done.status, error["message"]) == (10, "redis: cannot reach Redis: connection refused")
     assert {item["store"] for item in done.document["items"]} >= {"reference", "bare"}
+
+
+def test_store_show_tells_of_what_is_found(found: Place) -> None:
+    done = found.main("store", "show", "-o", "json")
+    assert done.status == 0, done.err
+    assert {item["store"] for item in done.document["items"]} >= {"reference", "bare", "outbox"}
+    assert "is taken for layout outbox, as store outbox." in done.err
+    found.lead(REDIS_URL=NOWHERE)
+    done = found.main("store", "show", "-o", "json")
+    assert done.status == 10
+    assert {item["store"] for item in done.document["items"]} >= {"reference", "bare", "outbox"}
