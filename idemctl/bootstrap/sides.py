@@ -118,10 +118,11 @@ class Sides:
         for found, layout in zip(layouts, apart(described), strict=True):
             assert store.postgres is not None
             where = where_of(store.postgres, layout)
+            dsn = self._settings.postgres_dsn(name)
             yield Target(
                 store=name,
                 opens=PostgresTableOpener(
-                    dsn=self._settings.postgres_dsn(name),
+                    dsn=dsn,
                     direct_dsn=self._settings.postgres_dsn(name, direct=writes),
                     table=where,
                     layout=layout,
@@ -131,6 +132,7 @@ class Sides:
                 policies=policies,
                 promised=policies,
                 in_progress_means=layout.in_progress_means,
+                server=dsn,
                 where=where,
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
@@ -151,10 +153,11 @@ class Sides:
         for found, (layout, turn) in zip(layouts, turns(described), strict=True):
             assert store.redis is not None
             where = where_of(store.redis, layout)
+            url = self._settings.redis_url(name)
             yield Target(
                 store=name,
                 opens=RedisKeyspaceOpener(
-                    url=self._settings.redis_url(name),
+                    url=url,
                     prefix=where,
                     layout=layout,
                     turn=turn,
@@ -164,6 +167,7 @@ class Sides:
                 # Redis keeps no record longer than its own TTL says: no other ttl speaks.
                 in_progress_means=layout.in_progress_means,
                 engine=Engine.REDIS,
+                server=url,
                 where=where,
                 layout=found.layout,
                 is_shared=len(layouts) > 1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,6 +13,10 @@ from idemctl.cli.verb import Work, verb
 from idemctl.domain.outcomes import Report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from idemctl.domain.secrets import Secret
+    from idemctl.operations.diagnose import Look
     from idemctl.run.symptoms import Symptoms
     from idemctl.run.target import Target
 
@@ -63,7 +66,7 @@ def diagnose(work: Work, *, read_replica: ReadReplica = False) -> Report:
     return report(outcome, work.run, work.now())
 
 
-def _looking(work: Work) -> Callable[[str], Symptoms]:
+def _looking(work: Work) -> Look:
     """Make what looks for symptoms of a store."""
     from idemctl.bootstrap.hit_logs import logs_there_are
     from idemctl.run.symptoms import look_for_symptoms
@@ -75,7 +78,7 @@ def _looking(work: Work) -> Callable[[str], Symptoms]:
     keepers = workplace.keepers(work.run)
     logs = logs_there_are(workplace, work.run)
 
-    def look(name: str) -> Symptoms:
+    def look(name: str, silent: Mapping[Secret, str]) -> Symptoms:
         return look_for_symptoms(
             sides[name],
             keepers.get(name),
@@ -84,6 +87,7 @@ def _looking(work: Work) -> Callable[[str], Symptoms]:
             is_paired=len(sides[name]) > 1,
             repeats=workplace.repeats,
             within=_WITHIN / len(sides),
+            silent=silent,
         )
 
     return look

@@ -59,6 +59,12 @@ class Secret:
     def __str__(self) -> str:
         return _redacted(self._whole)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._whole == self._whole
+
+    def __hash__(self) -> int:
+        return hash(self._whole)
+
     def __repr__(self) -> str:
         return f"Secret({_redacted(self._whole)!r})"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from idemctl.domain.failures import rank
 from idemctl.domain.findings import Severity
 from idemctl.domain.incident import Verdict, blind_window
-from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.errors import ExitStatus, IdemctlError, Unreachable, worst
 from idemctl.run.evidence import gather
 from idemctl.run.fitness import refuse_void
 from idemctl.run.pairing import opened
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from idemctl.domain.failures import Ranked
     from idemctl.domain.incident import BlindWindow, Evidence, Fact
     from idemctl.domain.runbooks import Book
+    from idemctl.domain.secrets import Secret
     from idemctl.run.evidence import Gathered
     from idemctl.run.run import Run
     from idemctl.run.target import Pair
+
+    Look = Callable[[str, Mapping[Secret, str]], Symptoms]
 
 _READ_FOR = timedelta(seconds=10)
 """For all pairs together: an answer is wanted in half a minute."""
@@ -128,7 +131,7 @@ def diagnose(
     books: Iterable[Book],
     run: Run,
     *,
-    look: Callable[[str], Symptoms] = lambda _store: Symptoms(),
+    look: Look = lambda _store, _silent: Symptoms(),
 ) -> Outcome:
     """Look at each store in turn; one that does not answer keeps nobody from the others.
 
@@ -137,26 +140,31 @@ def diagnose(
         alone: those that are no pairs, and of what they consist.
         books: the runbooks that there are.
         run: asked between steps whether to go on.
-        look: looks for symptoms of one store.
+        look: looks for symptoms of one store; it is told which servers did not answer.
     """
     shelf = tuple(books)
     done: list[Diagnosed] = []
     failures: list[IdemctlError] = []
     symptoms: dict[str, Symptoms] = {}
     facts: dict[str, dict[str, Fact]] = {}
+    silent: dict[Secret, str] = {}
     for pair in pairs:
         # Before anything else: a server that is full evicts keys for what it is asked.
         found = None
         try:
+            _refuse_silence(pair, silent)
             found = _gathered(pair, _READ_FOR / len(pairs), run)
         except IdemctlError as error:
             failures.append(error)
-        symptoms[pair.store] = look(pair.store)
+        symptoms[pair.store] = look(pair.store, silent)
+        silent |= symptoms[pair.store].silent
         if found is not None:
             one = _diagnosed(pair, found, symptoms[pair.store], shelf)
             done.append(one)
             facts[pair.store] = one.facts
-    symptoms |= {name: look(name) for name in alone}
+    for name in alone:
+        symptoms[name] = look(name, silent)
+        silent |= symptoms[name].silent
     suspects = [
         suspect
         for name, found in symptoms.items()
@@ -182,6 +190,20 @@ def _suspects(
             facts={name: facts.get(name) for name in ranked.facts},
             book=next(books, None),
         )
+
+
+def _refuse_silence(pair: Pair, silent: Mapping[Secret, str]) -> None:
+    """Wait for no server that has just not answered: the whole is to take half a minute.
+
+    Raises:
+        Unreachable: one side lies on such a server.
+    """
+    for side in (pair.postgres, pair.redis):
+        if side.server is not None and side.server in silent:
+            raise Unreachable(
+                f"{pair.store}, {side.engine.value}: {silent[side.server]}",
+                hint=f"check that the server runs; idemctl doctor --store {pair.store} tells more",
+            )
 
 
 def _gathered(pair: Pair, read_for: timedelta, run: Run) -> tuple[Gathered, int | None]:

@@ -21,10 +21,11 @@ from idemctl.errors import ExitStatus, IdemctlError
 from idemctl.run.examining import Look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from idemctl.domain.incident import Fact
+    from idemctl.domain.secrets import Secret
     from idemctl.domain.traffic import Reading
     from idemctl.run.keeper import Keeper
     from idemctl.run.run import Run
@@ -54,6 +55,8 @@ class Symptoms:
     told: dict[str, str] = field(default_factory=dict)
     """What checks found, by their codes, in a sentence each."""
     not_looked_at: list[str] = field(default_factory=list)
+    silent: dict[Secret, str] = field(default_factory=dict)
+    """What leads to servers that did not answer, and why not."""
 
 
 def look_for_symptoms(
@@ -65,6 +68,7 @@ def look_for_symptoms(
     is_paired: bool,
     repeats: Callable[[], Repeats],
     within: timedelta,
+    silent: Mapping[Secret, str],
 ) -> Symptoms:
     """Look at samples of one store; what cannot be looked at is no symptom, and is said.
 
@@ -76,6 +80,7 @@ def look_for_symptoms(
         is_paired: whether the sides belong together.
         repeats: makes room for keys that several records have.
         within: how long that may take, about: half of it is for the logs.
+        silent: servers that did not answer a moment ago, which are not waited for again.
     """
     found = Symptoms()
     now: datetime | None = None
@@ -86,7 +91,7 @@ def look_for_symptoms(
             repeats() as room,
             repeats() as locks,
         ):
-            clock = _ask_clock(name, store, found)
+            clock = _ask_clock(side, store, found, silent)
             if clock is None:
                 continue
             now = clock
@@ -106,23 +111,36 @@ def look_for_symptoms(
                 found.not_looked_at.append(f"{name}: {error.message}")
                 continue
             _add(look, found)
-    if keeper is not None:
+    if found.silent:
+        found.not_looked_at.append("witness and freeze: a side does not answer")
+    elif keeper is not None:
         _ask_witness(keeper, found, run)
     _count(read_log, now or run.started_at, within / 2, found, run)
     return found
 
 
-def _ask_clock(name: str, store: Store, found: Symptoms) -> datetime | None:
+def _ask_clock(
+    side: Target, store: Store, found: Symptoms, silent: Mapping[Secret, str]
+) -> datetime | None:
     """Ask whether a side answers at all, and what time it is there."""
+    name, server = side.engine.value, side.server
     fact = f"{name}_unreachable"
-    try:
-        clock = store.clock()
-    except IdemctlError as error:
-        found.facts[fact] = error.status is ExitStatus.UNREACHABLE
-        found.not_looked_at.append(f"{name}: {error.message}")
-        return None
-    found.facts[fact] = False
-    return clock
+    why = None if server is None else silent.get(server)
+    if why is None:
+        try:
+            clock = store.clock()
+        except IdemctlError as error:
+            why = error.message
+            found.facts[fact] = error.status is ExitStatus.UNREACHABLE
+        else:
+            found.facts[fact] = False
+            return clock
+    else:
+        found.facts[fact] = True
+    if found.facts[fact] and server is not None:
+        found.silent[server] = why
+    found.not_looked_at.append(f"{name}: {why}")
+    return None
 
 
 def _sample(look: Look, store: Store, within: timedelta, run: Run) -> None:

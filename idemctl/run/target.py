@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
+    from idemctl.domain.secrets import Secret
     from idemctl.domain.sight import Sight
     from idemctl.errors import Unsupported
     from idemctl.layouts.transcript import Transcript
@@ -34,6 +35,8 @@ class Target:
     engine: Engine = Engine.POSTGRES
     sight: frozenset[Sight] = frozenset()
     """What its records show, read through its layout."""
+    server: Secret | None = None
+    """What leads to its server, by which stores on the same one are known."""
     where: str = ""
     """The table or the prefix, as configuration or layout name it."""
     layout: str = ""

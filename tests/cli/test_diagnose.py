@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -202,3 +204,26 @@ def test_one_pair_out_of_reach_keeps_nobody_from_the_other(pairs: Pairs) -> None
     [item] = document["items"]
     assert (item["code"], item["store"]) == ("store-unavailable", "webhooks")
     assert item["next"] == "idemctl doctor --store webhooks"
+
+
+def test_a_server_that_hangs_is_not_waited_for_by_each_store_again(pairs: Pairs) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        pairs.place.lead(REDIS_URL=f"redis://:{CANARY}@127.0.0.1:{port}/0?socket_timeout=0.3")
+        done = pairs.place.main("diagnose", "-o", "json", "--pace", "full")
+        mute.setblocking(False)
+        calls = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                mute.accept()[0].close()
+                calls += 1
+    document = json.loads(done.out)
+    assert done.status == 10
+    assert calls == 2, "to compare the first pair, and to look at its records"
+    silent = [one["store"] for one in document["items"] if one["code"] == "store-unavailable"]
+    assert sorted(silent) == ["deliveries", "messages", "payments", "webhooks"]
+    assert [one["message"].split(": ", 1)[1] for one in document["errors"]] == [
+        "cannot reach Redis: no answer in time",
+        "redis idem:*: cannot reach Redis: no answer in time",
+    ]
+    assert CANARY not in done.out + done.err
