@@ -21,6 +21,7 @@ from tabulate import tabulate
 
 from benchmarks.servers import running
 from idemctl.bootstrap import PostgresTableOpener, Workplace
+from idemctl.domain.brakes import Brake
 from idemctl.operations.gc import Options, gc
 from idemctl.run.pace import PaceName
 from idemctl.run.run import Run
@@ -114,7 +115,8 @@ def _gc(servers: Servers) -> Collection:
     work = Workplace(config=None, stores=("payments",), environ=servers.environ, folder=Path.cwd())
     run = Run(verb="gc", pace_name=PaceName.FULL)
     targets = [one for one in work.targets(run) if isinstance(one.opens, PostgresTableOpener)]
-    (collected,) = gc(targets, Options(apply=True), run).targets
+    options = Options(apply=True, despite=frozenset({Brake.VOLUME}))
+    (collected,) = gc(targets, options, run).targets
     return collected.collection
 
 
@@ -139,6 +141,7 @@ def _memory(servers: Servers, connection: Connection, sizes: tuple[int, int]) ->
     for rows in sizes:
         _fill(connection, rows, _EXPIRIES["spread"])
         words = ["gc", "--apply", "--pace", "full", "--store", "payments", "-q"]
+        words += ["--despite", "volume"]
         process = subprocess.Popen(
             [sys.executable, "-m", "idemctl", *words], env={**os.environ, **servers.environ}
         )
