@@ -45,6 +45,9 @@ def gc(
             metavar="BRAKE",
         ),
     ] = None,
+    explain: Annotated[
+        bool, option("--explain", help="tell which promise spoke for each group of records")
+    ] = False,
     backlog_after: Annotated[
         timedelta,
         option(
@@ -87,6 +90,7 @@ def gc(
         apply=apply,
         workers=workers,
         limit=limit,
+        explain=explain,
         despite=frozenset(despite or ()),
         backlog_after=backlog_after,
     )

@@ -47,6 +47,8 @@ class Options:
     workers: int = 1
     limit: int | None = None
     """The most records that may go in this run, of all targets."""
+    explain: bool = False
+    """Whether the report tells which promise spoke for each group."""
     despite: frozenset[Brake] = frozenset()
     """Brakes that are overridden for this run."""
     backlog_after: timedelta = timedelta(hours=24)

@@ -13,6 +13,7 @@ from idemctl.domain.references import OnDelete
 from idemctl.domain.retention import Promise, Verdict
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
+from idemctl.render.gc_promises import explanation
 from idemctl.render.witness import judgement_fields, witness_lines
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
         summary=_summary(outcome),
         items=[_item(one, group) for one in outcome.targets for group in one.collection.tallies],
         errors=[failure(error) for error in outcome.failures],
-        sheets=[_sheet(outcome)],
+        sheets=[_sheet(outcome), *([explanation(outcome)] if outcome.options.explain else [])],
         headline=_headline(outcome),
     )
 

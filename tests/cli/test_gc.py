@@ -293,6 +293,19 @@ stores:
 """
 
 
+def test_the_promise_that_spoke_is_told_for_each_group(large: Database, place: Place) -> None:
+    place.configure(PAYMENTS_WITH_POLICIES)
+    (place.folder / "policies.yaml").write_text(LONGER)
+    words = ("gc", "--pace", "full")
+    told = place.main(*words, "--explain").out
+    _, told = told.split("which promise spoke")
+    said = [" ".join(line.split()) for line in told.splitlines()]
+    by_policy = "policy: POST /v1/charges 30d, POST /v1/refunds 1h"
+    assert any(line.endswith(f"live {by_policy}") for line in said)
+    assert any(line.endswith("in-progress status, whatever was promised") for line in said)
+    assert "which promise spoke" not in place.main(*words).out
+
+
 def test_a_broken_policy_file_is_named_with_its_place(large: Database, place: Place) -> None:
     place.configure(PAYMENTS_WITH_POLICIES)
     (place.folder / "policies.yaml").write_text(
