@@ -93,6 +93,11 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
     [store] = summary.pop("stores")
     for one in (summary, store):
         assert isinstance(one.pop("longest_batch_ms"), float)
+    assert isinstance(store.pop("clock_ahead_s"), float)
+    brakes = {one["brake"]: one["ruling"] for one in store.pop("brakes")}
+    assert brakes == dict.fromkeys(
+        ("volume", "shorter-promise", "clock-jump", "outage"), "cannot-judge"
+    )
     cutoff = "2026-11-29T12:00:00.000Z"
     assert summary == counts | {"apply": options.apply, "cutoff": cutoff, "why_stopped": "done"}
     assert store == counts | {
@@ -100,6 +105,7 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
         "pattern": "postgres-unique",
         "place": "memory",
         "cutoff": cutoff,
+        "promises": {"ttl": None, "policies": {}},
         "expires_by_itself": False,
         "oldest_left_at": None,
         "why_stopped": "done",
