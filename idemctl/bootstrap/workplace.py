@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from idemctl.run.run import Run
     from idemctl.run.target import Pair, Target
     from idemctl.settings import Settings
+    from idemctl.state.archive import ArchiveFolder
     from idemctl.state.folder import StateFolder
     from idemctl.state.history import History
     from idemctl.state.journal import FileJournal
@@ -281,6 +282,18 @@ class Workplace:
         from idemctl.state.repeats import Repeats
 
         return Repeats(self._state)
+
+    def archive(self, folder: Path, run: Run) -> ArchiveFolder:
+        """Make room for the rows that a run deletes.
+
+        Raises:
+            ConfigError: the folder cannot be written.
+        """
+        from idemctl.state.archive import ArchiveFolder
+
+        made = ArchiveFolder((self._folder / folder).absolute(), run.id)
+        made.make()
+        return made
 
     def journal(self, run: Run) -> FileJournal:
         """Open the journal of one run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -58,6 +59,10 @@ def gc(
             show_default="1d",
         ),
     ] = timedelta(days=1),
+    archive: Annotated[
+        Path | None,
+        option("--archive", help="folder to write each batch to before it commits", metavar="DIR"),
+    ] = None,
 ) -> Report:
     """Collect expired records.
 
@@ -73,6 +78,7 @@ def gc(
 
     With --apply deletes expired completed and failed records from Postgres, in batches of
     a few milliseconds, holding a lock that keeps a second gc away. Redis removes its own.
+    With --archive the rows of a batch are on disk before it commits; runs undo brings back.
 
     Brakes refuse what looks like a mistake: too much at once, a promise that got shorter,
     clocks that are apart or jumped, a pause far longer than usual. A look says which would;
@@ -94,6 +100,8 @@ def gc(
         despite=frozenset(despite or ()),
         backlog_after=backlog_after,
     )
+    if apply and archive is not None:
+        options = replace(options, archive=work.workplace.archive(archive, work.run))
     beside = Surroundings()
     if not apply:
         workplace, beside = work.workplace.found(work.run)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from idemctl.run.braking import Past
     from idemctl.run.run import Run
     from idemctl.run.target import Target
+    from idemctl.state.archive import ArchiveFolder
     from idemctl.stores.ports import Store
 
 _ENDS_WELL = {WhyStopped.DONE, WhyStopped.DEADLINE, WhyStopped.LIMIT}
@@ -52,6 +53,8 @@ class Options:
     despite: frozenset[Brake] = frozenset()
     """Brakes that are overridden for this run."""
     backlog_after: timedelta = timedelta(hours=24)
+    archive: ArchiveFolder | None = None
+    """Where each batch is written before it commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +186,14 @@ def _collect(
             clock_ahead=cutoff - datetime.now(UTC),
             references=description.references,
         )
-        task = ShardTask(target.opens, retention, options.apply, replace(allowance))
+        task = ShardTask(
+            target.opens,
+            retention,
+            options.apply,
+            replace(allowance),
+            target.store,
+            options.archive,
+        )
         refuse_blindness(description)
         braking = Braking(
             target=target,
@@ -207,6 +217,9 @@ def _collect(
                 why, left = braked.why, braked.why is not WhyStopped.BRAKED
                 collected = replace(collected, why_stopped=why, left_unknown=left)
                 return replace(collected, witness=door.judgement), braked.refusal
+            if options.archive is not None:
+                folder = str(options.archive.folder)
+                run.journal.write("archive", {"store": target.store, "folder": folder})
             collected, failure = _walk(collected, store, task, options, run)
             if failure is None and _left_something(collected):
                 collected = _look_back(collected, store, retention)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from idemctl.domain.collection import Chunk
     from idemctl.domain.retention import Retention
     from idemctl.run.run import Run
+    from idemctl.state.archive import ArchiveFolder
     from idemctl.stores.answers import Shard
     from idemctl.stores.ports import Opens, Store
 
@@ -36,6 +37,9 @@ class ShardTask:
     retention: Retention
     apply: bool
     allowance: Allowance
+    store: str = ""
+    archive: ArchiveFolder | None = None
+    """Where each batch is written before it commits."""
 
     def steps(self, shard: Shard) -> Generator[Chunk]:
         """See `Task.steps`."""
@@ -49,7 +53,16 @@ class ShardTask:
         """Do it in a store that is open; each shard has its part of what may go."""
         if not self.apply:
             return store.survey(self.retention, shard)
-        return store.collect(self.retention, shard, self.allowance.part(shard.index, shard.count))
+        limit = self.allowance.part(shard.index, shard.count)
+        if self.archive is None:
+            return store.collect(self.retention, shard, limit)
+        return self._archived(self.archive, store, shard, limit)
+
+    def _archived(
+        self, folder: ArchiveFolder, store: Store, shard: Shard, limit: int | None
+    ) -> Generator[Chunk]:
+        with closing(folder.open(self.store)) as archive:
+            yield from store.collect_into(archive, self.retention, shard, limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from idemctl.layouts.instants import Unit
 from idemctl.layouts.joins import joined
 from idemctl.layouts.rows import RowReader
 from idemctl.stores.answers import WHOLE, Description, Found
+from idemctl.stores.archiving import Unarchived
 from idemctl.stores.untwinned import WithoutTwin
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class MemoryStore(WithoutTwin):
+class MemoryStore(WithoutTwin, Unarchived):
     """A table in this process. See `stores.ports.Store`."""
 
     done = 0.0

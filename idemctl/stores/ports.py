@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from idemctl.stores.answers import WHOLE
+from idemctl.stores.archiving import Archives
 from idemctl.stores.locking import Locks
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ class Store(
     Holds,
     Fills,
     Collects,
+    Archives,
     Accounts,
     TellsCircumstances,
     Locks,

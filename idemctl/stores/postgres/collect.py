@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from idemctl.domain.retention import Retention, Tally
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.answers import Shard
+    from idemctl.stores.archiving import Archive
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf
 
@@ -42,6 +43,8 @@ _SURVEY_TARGET = timedelta(milliseconds=50)
 _LOCK_PATIENCE = timedelta(milliseconds=10)
 _FIRST_PAGES, _MOST_PAGES = 64, 1024
 _FIRST_ROWS, _MOST_ROWS = 500, 10_000
+_ARCHIVED_START = 16
+"""How many times smaller batches begin that go to an archive."""
 _SAMPLED_PAGES = 200
 _MOST_FAILURES = 4
 """In a row, before an index walk gives way to a heap walk."""
@@ -61,11 +64,14 @@ class Collector:
         *,
         pins: tuple[sql.Composable, ...] = (),
         lock_patience: timedelta = _LOCK_PATIENCE,
+        archive: Archive | None = None,
     ) -> None:
         self._layout = layout
         self._pins = pins
         self._place = place
-        self._statements = Statements(connection, layout, place, lock_patience)
+        self._statements = Statements(connection, layout, place, lock_patience, archive)
+        # Archived rows are in memory for as long as their batch is, and may be large.
+        self._smaller = 1 if archive is None else _ARCHIVED_START
 
     def survey(self, leaves: list[Leaf], retention: Retention, shard: Shard) -> Generator[Chunk]:
         """Count a shard by verdict and promise. See `Collects.survey`."""
@@ -138,7 +144,8 @@ class Collector:
     def _heap_walk(
         self, leaf: Leaf, judgement: Judgement, shard: Shard, allowance: Allowance
     ) -> Generator[Chunk]:
-        size = BatchSize(current=_FIRST_PAGES, largest=_MOST_PAGES, target=_BATCH_TARGET)
+        first = _FIRST_PAGES // self._smaller
+        size = BatchSize(current=first, largest=_MOST_PAGES, target=_BATCH_TARGET)
         left: list[tuple[range, int]] = []
         walk = PageWalk(leaf, shard, size)
         while (step := walk.step()) is not None:
@@ -239,7 +246,8 @@ class Collector:
         self, leaf: Leaf, judgement: Judgement, allowance: Allowance
     ) -> Generator[Chunk, None, bool]:
         """Delete along the index; false when something kept this from reaching the end."""
-        size = BatchSize(current=_FIRST_ROWS, largest=_MOST_ROWS, target=_BATCH_TARGET)
+        first = _FIRST_ROWS // self._smaller
+        size = BatchSize(current=first, largest=_MOST_ROWS, target=_BATCH_TARGET)
         after = None
         failures = 0
         while True:

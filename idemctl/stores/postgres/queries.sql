@@ -434,10 +434,10 @@ DELETE FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
 -- again, so it is for layouts with children or policies.
 WITH gone AS (
     DELETE FROM ONLY {leaf} AS leaf WHERE {range} AND {expired}
-    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
+    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends{record}
 ), {children}
-SELECT went.*, (SELECT count(*) FROM children)
-  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
+SELECT went.*, (SELECT count(*) FROM children){no_row}
+  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true{rows}
 
 -- delete_unlocked --
 -- The same where somebody holds rows: those are left out instead of waited for. The
@@ -448,10 +448,10 @@ WITH picked AS MATERIALIZED (
 ), gone AS (
     DELETE FROM ONLY {leaf} AS leaf
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
-    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
+    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends{record}
 ), {children}
-SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked)
-  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
+SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked){no_row}
+  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true{rows}
 
 -- count_expired --
 -- How many are expired, as far as that many.
@@ -481,11 +481,11 @@ WITH picked AS MATERIALIZED (
 ), gone AS (
     DELETE FROM ONLY {leaf} AS leaf
      WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) AND {expired}
-    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends
+    RETURNING {join} AS id, {promise} AS promise, {ends} AS ends{record}
 ), {children}
 SELECT went.*, (SELECT count(*) FROM children), (SELECT count(*) FROM picked),
-       (SELECT max(at)::text FROM picked)
-  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true
+       (SELECT max(at)::text FROM picked){no_row}
+  FROM (SELECT) AS always LEFT JOIN ({went}) AS went ON true{rows}
 
 -- went --
 -- What a batch deleted, by promise.
@@ -495,11 +495,23 @@ SELECT promise, count, {oldest} AS oldest, {newest} AS newest
 
 -- children --
 children AS (
-    DELETE FROM {child} c USING gone WHERE c.{join} = gone.id RETURNING 1
+    DELETE FROM {child} c USING gone WHERE c.{join} = gone.id RETURNING {what}
 )
 
 -- no_children --
 children AS (SELECT WHERE false)
+
+-- archived_rows --
+-- What went, row by row, behind what is told of the whole. In Postgres's own text form a row
+-- is taken back as it was, whatever its types.
+UNION ALL SELECT NULL, {kind}, {nothing}, record FROM {gone}
+
+-- columns --
+-- The columns of a table, in the order in which a row of it is written.
+SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attgenerated <> ''
+  FROM pg_attribute a
+ WHERE a.attrelid = to_regclass(%(table)s) AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY a.attnum
 
 -- flush --
 -- Batches commit without waiting for the disk; this one waits, and takes all before it along.

@@ -15,6 +15,7 @@ from psycopg import sql
 from idemctl.domain.instants import LONG_PAST, MISSING
 from idemctl.domain.retention import Promise, Tally, Verdict
 from idemctl.layouts.tables import parts_of
+from idemctl.stores.postgres.archiver import Archiver
 from idemctl.stores.postgres.conditions import among
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.places import value
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from idemctl.layouts.model import PostgresLayout
+    from idemctl.stores.archiving import Archive
     from idemctl.stores.postgres.conditions import Judgement
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf
@@ -58,11 +60,13 @@ class Statements:
         layout: PostgresLayout,
         place: str,
         lock_patience: timedelta,
+        archive: Archive | None = None,
     ) -> None:
         self._connection = connection
         self._layout = layout
         self._place = place
         self._lock_patience = lock_patience
+        self._archiver = None if archive is None else Archiver(connection, layout, place, archive)
 
     def tallies(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> list[Tally]:
         """Count rows by verdict and promise."""
@@ -142,7 +146,7 @@ class Statements:
     def delete_range(self, leaf: Leaf, judgement: Judgement, where: sql.Composable) -> Deleted:
         """Delete expired rows; where somebody holds one, wait for it, but not for long."""
         promise = judgement.only_promise
-        if promise is not None and self._layout.child is None:
+        if promise is not None and self._layout.child is None and self._archiver is None:
             statement = query(
                 "delete_range", leaf=leaf.identifier, range=where, expired=judgement.expired
             )
@@ -151,7 +155,8 @@ class Statements:
             one = Tally(verdict=Verdict.EXPIRED, promise=promise, count=count)
             return Deleted(tallies=(one,) if count else (), children=0, picked=count)
         rows = self._told(
-            query("delete_range_telling", range=where, **self._slots(leaf, judgement))
+            query("delete_range_telling", range=where, **self._slots(leaf, judgement, width=5)),
+            leaf,
         )
         went = _went(rows)
         return Deleted(tallies=went, children=rows[0][-1], picked=sum(one.count for one in went))
@@ -160,8 +165,10 @@ class Statements:
         self, leaf: Leaf, judgement: Judgement, where: sql.Composable, limit: int | None
     ) -> Deleted:
         """Delete expired rows, but those that somebody holds, and no more than that many."""
-        slots = self._slots(leaf, judgement)
-        rows = self._told(query("delete_unlocked", range=where, limit=sql.Literal(limit), **slots))
+        slots = self._slots(leaf, judgement, width=6)
+        rows = self._told(
+            query("delete_unlocked", range=where, limit=sql.Literal(limit), **slots), leaf
+        )
         *_, children, picked = rows[0]
         return Deleted(tallies=_went(rows), children=children, picked=picked)
 
@@ -177,8 +184,9 @@ class Statements:
                 # What stands in quotes becomes whatever the column is.
                 after=ordered_by if after is None else sql.Literal(after),
                 limit=sql.Literal(limit),
-                **self._slots(leaf, judgement),
-            )
+                **self._slots(leaf, judgement, width=7),
+            ),
+            leaf,
         )
         *_, children, picked, last = rows[0]
         return Deleted(tallies=_went(rows), children=children, picked=picked, last=last)
@@ -188,16 +196,21 @@ class Statements:
         with transaction(self._connection, place=self._place, synchronous="local") as cursor:
             cursor.execute(query("flush"))
 
-    def _slots(self, leaf: Leaf, judgement: Judgement) -> dict[str, sql.Composable]:
-        """Fill what all deletions share."""
+    def _slots(self, leaf: Leaf, judgement: Judgement, *, width: int) -> dict[str, sql.Composable]:
+        """Fill what all deletions share; `width` is the number of columns that they tell."""
         child = self._layout.child
+        slots: dict[str, sql.Composable] = dict.fromkeys(_UNARCHIVED, sql.SQL(""))
+        what: sql.Composable = sql.SQL("1")
+        if self._archiver is not None:
+            slots, what = self._archiver.slots(width), self._archiver.child_row
         join: sql.Composable = sql.SQL("NULL")
         children = query("no_children")
         if child is not None:
             join = sql.Identifier(child.join)
             table = sql.Identifier(*parts_of(child.table))
-            children = query("children", child=table, join=join)
+            children = query("children", child=table, join=join, what=what)
         return {
+            **slots,
             "leaf": leaf.identifier,
             "expired": judgement.expired,
             "promise": judgement.promise,
@@ -211,7 +224,9 @@ class Statements:
         with transaction(self._connection, place=self._place) as cursor:
             return cursor.execute(statement).fetchall()
 
-    def _told(self, statement: sql.Composed) -> list[tuple[Any, ...]]:
+    def _told(self, statement: sql.Composed, leaf: Leaf) -> list[tuple[Any, ...]]:
+        if self._archiver is not None:
+            return self._archiver.told(statement, leaf, self._batch)
         with self._batch() as cursor:
             return cursor.execute(statement).fetchall()
 
@@ -250,6 +265,7 @@ def _as_micros(at: sql.Composable) -> sql.Composable:
     return query("as_micros", at=at, long_past=sql.Literal(LONG_PAST))
 
 
+_UNARCHIVED = ("record", "no_row", "rows")
 _SPAN = {name: _as_micros(sql.Identifier(name)) for name in ("oldest", "newest")}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Never
 from idemctl.errors import Unsupported
 from idemctl.layouts.tables import within
 from idemctl.stores.answers import WHOLE
+from idemctl.stores.postgres.archiver import origin_of, refuse_unseen
 from idemctl.stores.postgres.circumstances import read_circumstances
 from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
@@ -22,7 +23,7 @@ from idemctl.stores.postgres.leaves import (
 )
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
-from idemctl.stores.postgres.references import find_pins
+from idemctl.stores.postgres.references import find_pins, find_references
 from idemctl.stores.postgres.rights import list_rights
 from idemctl.stores.postgres.sample import sample
 from idemctl.stores.postgres.scan import Scanner
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
     from idemctl.stores.answers import Choose, Description, Found, Held, Right, Shard, Wanted
+    from idemctl.stores.archiving import Archive
     from idemctl.stores.locking import Lock
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf, Table
@@ -197,6 +199,21 @@ class PostgresTable:
         """See `Collects.count_expired`."""
         return self._collector.count_expired(self._leaves, retention, at_most)
 
+    def collect_into(
+        self,
+        archive: Archive,
+        retention: Retention,
+        shard: Shard = WHOLE,
+        limit: int | None = None,
+    ) -> Generator[Chunk]:
+        """See `Archives.collect_into`."""
+        layout = self._placed_layout
+        child = find_child(self._connection, layout, self._place)
+        hanging = find_references(self._connection, self._found, child, layout, self._place)
+        refuse_unseen(hanging, self._place)
+        archive.begin(origin_of(self._connection, self._found, layout))
+        return self._collector_into(archive).collect(self._leaves, retention, shard, limit)
+
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
         return self._collector.oldest_expired(self._leaves, retention)
@@ -278,6 +295,9 @@ class PostgresTable:
 
     @property
     def _collector(self) -> Collector:
+        return self._collector_into(None)
+
+    def _collector_into(self, archive: Archive | None) -> Collector:
         layout = self._placed_layout
         pins = find_pins(self._connection, self._oid, layout, self._place)
-        return Collector(self._connection, layout, self._place, pins=pins)
+        return Collector(self._connection, layout, self._place, pins=pins, archive=archive)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Never
 
 from idemctl.errors import Unsupported
 from idemctl.stores.answers import WHOLE
+from idemctl.stores.archiving import Unarchived
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from idemctl.stores.answers import Shard, Wanted
 
 
-class NeverInRedis:
+class NeverInRedis(Unarchived):
     """The ports of a table, refused."""
 
     _place: str
