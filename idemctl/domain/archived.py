@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 Name = tuple[str, str]
 """Schema and name of a table."""
+_MOST_TROUBLES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,4 +69,40 @@ class Sums:
             batches=self.batches + other.batches,
             records=self.records + other.records,
             children=self.children + other.children,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What became of some archived records, or would."""
+
+    restored: int = 0
+    """Records that came back; in a look those that are absent, and would."""
+    children: int = 0
+    same: int = 0
+    """There, and as they were: they never went, or are back already."""
+    renewed: int = 0
+    """There is one of that key again, which stays as it is."""
+    refused: int = 0
+    """The database would not take them back."""
+    altered: int = 0
+    """Of those that came back, how many a trigger made another thing of."""
+    troubles: tuple[str, ...] = ()
+    took: timedelta = timedelta(0)
+
+    @property
+    def units(self) -> int:
+        """How many records were looked at."""
+        return self.restored + self.same + self.renewed + self.refused
+
+    def __add__(self, other: Restored) -> Restored:
+        return Restored(
+            restored=self.restored + other.restored,
+            children=self.children + other.children,
+            same=self.same + other.same,
+            renewed=self.renewed + other.renewed,
+            refused=self.refused + other.refused,
+            altered=self.altered + other.altered,
+            troubles=tuple(dict.fromkeys((*self.troubles, *other.troubles)))[:_MOST_TROUBLES],
+            took=self.took + other.took,
         )

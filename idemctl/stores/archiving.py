@@ -10,7 +10,7 @@ from idemctl.stores.answers import WHOLE
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from idemctl.domain.archived import Origin, Shape, Taken
+    from idemctl.domain.archived import Origin, Restored, Shape, Taken
     from idemctl.domain.collection import Chunk
     from idemctl.domain.retention import Retention
     from idemctl.stores.answers import Shard
@@ -40,8 +40,40 @@ class Archive(Protocol):
         ...
 
 
+class Restorer(Protocol):
+    """Brings back the records of one archive."""
+
+    def expect(self, shape: Shape) -> None:
+        """Hear what columns the rows of a table have, before any of them.
+
+        Raises:
+            Refused: the table has other ones now.
+        """
+        ...
+
+    def look(self, taken: Taken) -> Generator[Restored]:
+        """Find out which records of a batch are there; changes nothing."""
+        ...
+
+    def restore(self, taken: Taken) -> Generator[Restored]:
+        """Put back what is absent, children with it, and yield after each commit.
+
+        Nothing that is there is touched, whatever it is.
+        """
+        ...
+
+
 class Archives(Protocol):
-    """Hands over what it deletes."""
+    """Hands over what it deletes, and takes it back."""
+
+    def restorer(self, origin: Origin) -> Restorer:
+        """Make ready to take back what an archive holds.
+
+        Raises:
+            Unsupported: nothing here would keep a record apart from a newer one of its key.
+            Refused: it comes from somewhere else.
+        """
+        ...
 
     def collect_into(
         self,
@@ -76,4 +108,15 @@ class Unarchived:
         del archive, retention, shard, limit
         raise Unsupported(
             "records of this store go to no archive", hint="gc archives rows of Postgres alone"
+        )
+
+    def restorer(self, origin: Origin) -> Never:
+        """Refuse: see `Archives.restorer`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del origin
+        raise Unsupported(
+            "no archive holds records of this store", hint="gc archives rows of Postgres alone"
         )

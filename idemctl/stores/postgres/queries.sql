@@ -513,6 +513,30 @@ SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attgenerated <> 
  WHERE a.attrelid = to_regclass(%(table)s) AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attnum
 
+-- keeps_apart --
+-- Whether an index lets no two rows of a table have the same values in these columns, and what
+-- the table is.
+SELECT c.relkind = 'p', EXISTS (
+    SELECT FROM pg_index x
+     WHERE x.indrelid = c.oid AND x.indisunique AND x.indisvalid AND x.indpred IS NULL
+       AND NOT EXISTS (
+           SELECT FROM unnest(x.indkey::int2[]) WITH ORDINALITY AS u (number, place)
+             LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number
+            WHERE u.place <= x.indnkeyatts
+              AND (a.attname IS NULL OR a.attname <> ALL (%(columns)s::text[]))))
+  FROM pg_class c WHERE c.oid = %(oid)s
+
+-- there --
+-- The rows that have the keys of archived ones.
+SELECT wanted.number, (there.*)::text
+  FROM (VALUES {wanted}) AS wanted (number, key, scope)
+  JOIN {table} AS there ON there.{key} = wanted.key AND {same_scope}
+
+-- restore --
+-- What is there stays as it is, also where it came between the look and this.
+INSERT INTO {table} AS there ({columns}) OVERRIDING SYSTEM VALUE
+VALUES {rows} ON CONFLICT DO NOTHING RETURNING (there.*)::text
+
 -- flush --
 -- Batches commit without waiting for the disk; this one waits, and takes all before it along.
 SELECT pg_logical_emit_message(true, 'idemctl', 'gc')

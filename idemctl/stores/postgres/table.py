@@ -24,6 +24,7 @@ from idemctl.stores.postgres.leaves import (
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
 from idemctl.stores.postgres.references import find_pins, find_references
+from idemctl.stores.postgres.restore import Restorer
 from idemctl.stores.postgres.rights import list_rights
 from idemctl.stores.postgres.sample import sample
 from idemctl.stores.postgres.scan import Scanner
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from idemctl.domain.archived import Origin
     from idemctl.domain.batch import Batch
     from idemctl.domain.circumstances import PostgresCircumstances
     from idemctl.domain.collection import Chunk
@@ -213,6 +215,10 @@ class PostgresTable:
         refuse_unseen(hanging, self._place)
         archive.begin(origin_of(self._connection, self._found, layout))
         return self._collector_into(archive).collect(self._leaves, retention, shard, limit)
+
+    def restorer(self, origin: Origin) -> Restorer:
+        """See `Archives.restorer`."""
+        return Restorer(self._connection, self._found, origin, self._place)
 
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
