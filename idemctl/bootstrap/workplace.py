@@ -283,17 +283,11 @@ class Workplace:
 
         return Repeats(self._state)
 
-    def archive(self, folder: Path, run: Run) -> ArchiveFolder:
-        """Make room for the rows that a run deletes.
-
-        Raises:
-            ConfigError: the folder cannot be written.
-        """
+    def archive(self, folder: Path, run_id: str) -> ArchiveFolder:
+        """Name the place of the rows that a run deletes, or deleted."""
         from idemctl.state.archive import ArchiveFolder
 
-        made = ArchiveFolder((self._folder / folder).absolute(), run.id)
-        made.make()
-        return made
+        return ArchiveFolder((self._folder / folder).absolute(), run_id)
 
     def journal(self, run: Run) -> FileJournal:
         """Open the journal of one run."""

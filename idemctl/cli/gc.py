@@ -101,7 +101,9 @@ def gc(
         backlog_after=backlog_after,
     )
     if apply and archive is not None:
-        options = replace(options, archive=work.workplace.archive(archive, work.run))
+        room = work.workplace.archive(archive, work.run.id)
+        room.make()
+        options = replace(options, archive=room)
     beside = Surroundings()
     if not apply:
         workplace, beside = work.workplace.found(work.run)

@@ -56,13 +56,16 @@ class Door:
 
 
 @contextmanager
-def writing(store_name: str, locks: Locks, run: Run) -> Iterator[Door]:
+def writing(
+    store_name: str, locks: Locks, run: Run, *, purpose: str | None = None
+) -> Iterator[Door]:
     """Lock a store for the length of the block.
 
     Args:
         store_name: as it is configured.
         locks: its side that can be locked.
         run: stopped when the lock is lost, or the store is frozen.
+        purpose: the verb whose lock it is; the run's own, unless it undoes what another did.
 
     Raises:
         Frozen: somebody said that nothing is to be written.
@@ -70,14 +73,15 @@ def writing(store_name: str, locks: Locks, run: Run) -> Iterator[Door]:
         Locked: another run of this verb is at work.
         IdemctlError: whether it is frozen cannot be told.
     """
+    purpose = purpose or run.verb
     keeper = run.keepers.get(store_name)
     if keeper is None:
-        with run.holding(locks.lock(run.verb)):
+        with run.holding(locks.lock(purpose)):
             yield Door(run=run, kept=None)
         return
     with keeper.opened(writable=True) as kept:
         kept.refuse_frozen()
-        with run.holding(locks.lock(run.verb)), run.heeding(kept):
+        with run.holding(locks.lock(purpose)), run.heeding(kept):
             door = Door(run=run, kept=kept)
             if kept.has_witness:
                 door.judgement = _refuse_back_in_time(kept, run)

@@ -55,9 +55,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
-    """The batch before this was rolled back."""
+    """A batch was rolled back."""
 
-    batch: int
+    frame: int
+    """Its number among all frames of the file."""
 
 
 _KINDS: dict[bytes, type] = {b"H": Heading, b"S": Shape, b"B": Taken, b"V": Void, b"E": Sums}
@@ -148,7 +149,7 @@ class ArchiveFile:
 
     def void(self) -> None:
         """See `Archive.void`."""
-        self._write(self._frame(Void(batch=self._sums.batches)))
+        self._write(self._frame(Void(frame=self._frames - 1)))
         self._sums = self._last
 
     def close(self) -> None:
@@ -211,6 +212,8 @@ class ArchiveReader:
     """Whether a crash cut off the last frame, of a batch that was never committed."""
     damaged: int = field(default=0, init=False)
     """Frames that are no longer what was written."""
+    number: int = field(default=0, init=False)
+    """That of the frame at hand, among all of the file."""
 
     def frames(self) -> Iterator[Heading | Shape | Taken | Void | Sums]:
         """Read all frames that are whole; of a batch at a time.
@@ -249,7 +252,7 @@ class ArchiveReader:
                 self.damaged += 1
                 continue
             frame: Any = msgspec.msgpack.decode(zlib.decompress(payload), type=_KINDS[kind])
-            self.has_end = isinstance(frame, Sums)
+            self.has_end, self.number = isinstance(frame, Sums), number
             yield frame
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from idemctl.state.folder import StateFolder
 
-_FILE = "history.jsonl"
+HISTORY = "history.jsonl"
 _LATELY = 2**20
 """Bytes: hundreds of runs, also where gc runs every few minutes for years."""
 
@@ -24,18 +24,18 @@ class History:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Keep a finished run: its id, verb, store, times, status and summary."""
-        self._folder.append(_FILE, msgspec.json.encode(entry, enc_hook=str))
+        self._folder.append(HISTORY, msgspec.json.encode(entry, enc_hook=str))
 
     def last(self, verb: str, store: str) -> dict[str, Any] | None:
         """Find the newest run of `verb` on `store` that ended well."""
-        for entry in _entries(reversed(self._folder.lines(_FILE)), verb):
+        for entry in _entries(reversed(self._folder.lines(HISTORY)), verb):
             if store in entry["stores"] and entry["exit"] == 0:
                 return entry
         return None
 
     def lately(self, verb: str) -> list[dict[str, Any]]:
         """List the newest runs of `verb`, however they ended, oldest first."""
-        return list(_entries(self._folder.tail(_FILE, _LATELY), verb))
+        return list(_entries(self._folder.tail(HISTORY, _LATELY), verb))
 
 
 def _entries(lines: Iterable[bytes], verb: str) -> Iterator[dict[str, Any]]:

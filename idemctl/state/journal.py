@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from idemctl.state.folder import StateFolder
 
 
+JOURNALS = "journals"
+
+
+def journal_of(run_id: str) -> str:
+    """Name the journal of a run, within the state folder."""
+    return f"{JOURNALS}/{run_id}.jsonl"
+
+
 class FileJournal:
     """Writes each event as a line of JSON. See `run.Journal`."""
 
     def __init__(self, folder: StateFolder, run_id: str) -> None:
         self._folder = folder
-        self._name = f"journals/{run_id}.jsonl"
+        self._name = journal_of(run_id)
 
     def write(self, event: str, facts: Mapping[str, object]) -> None:
         """See `Journal.write`."""

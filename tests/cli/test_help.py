@@ -30,13 +30,14 @@ COMMANDS = (
     *("policy", "policy check"),
     *("layout", "layout detect", "layout list", "layout show", "layout check"),
     *("runbook", "runbook list", "runbook show", "runbook run"),
+    *("runs", "runs list", "runs show", "runs check", "runs undo"),
     *("store", "store show", "store beat", "store freeze", "store thaw", "store accept"),
     *("schema", "schema own", "schema postgres", "schema redis", "schema layout"),
     *("sandbox", "sandbox up", "sandbox down", "sandbox status", "sandbox env", "sandbox seed"),
     "sandbox inject",
     *("help", "help exit-codes"),
 )
-GROUPS = ("", "help", "layout", "policy", "runbook", "sandbox", "schema", "store")
+GROUPS = ("", "help", "layout", "policy", "runbook", "runs", "sandbox", "schema", "store")
 
 
 def file_of(command: str) -> Path:

@@ -74,7 +74,7 @@ def test_a_batch_that_was_rolled_back_counts_for_nothing(folder: ArchiveFolder) 
         archive.keep(batch(b"2"))
         archive.void()
     *_, taken, void, sums = ArchiveReader(folder.files()[0]).frames()
-    assert (taken, void) == (batch(b"2"), Void(batch=2))
+    assert (taken, void) == (batch(b"2"), Void(frame=2))
     assert sums == Sums(batches=1, records=1, children=1)
 
 

@@ -10,16 +10,17 @@ from idemctl.domain.archived import Column, Origin, Shape, Taken
 from idemctl.errors import ConfigError, Unsupported
 from idemctl.layouts.tables import parts_of
 from idemctl.stores.postgres.connect import BatchFailed, transaction
+from idemctl.stores.postgres.leaves import find_child
 from idemctl.stores.postgres.queries import query
+from idemctl.stores.postgres.references import find_references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     import psycopg
 
     from idemctl.domain.archived import Name
-    from idemctl.domain.references import Reference
     from idemctl.layouts.model import PostgresLayout
     from idemctl.stores.archiving import Archive
     from idemctl.stores.postgres.connect import Connection
@@ -107,10 +108,23 @@ def find_shape(connection: Connection, table: Name, place: str) -> Shape:
     return Shape(table=table, columns=tuple(columns))
 
 
-def origin_of(connection: Connection, table: Table, layout: PostgresLayout) -> Origin:
-    """Say where rows come from that are collected through a layout."""
+def begin(
+    archive: Archive, connection: Connection, table: Table, layout: PostgresLayout, place: str
+) -> None:
+    """Say where rows come from that are collected through a layout.
+
+    Raises:
+        Unsupported: a foreign key takes rows along, or changes some, that no deletion returns.
+    """
+    child_oid = find_child(connection, layout, place)
+    for one in find_references(connection, table, child_oid, layout, place):
+        if one.drags and not one.is_own:
+            raise Unsupported(
+                f"{place}: rows of {one} would go or change along, and reach no archive",
+                hint="collect without --archive, or take ON DELETE off that key",
+            )
     child = layout.child
-    return Origin(
+    origin = Origin(
         database=connection.info.dbname,
         table=(table.schema, table.name),
         key=layout.key,
@@ -118,20 +132,7 @@ def origin_of(connection: Connection, table: Table, layout: PostgresLayout) -> O
         child=None if child is None else name_of(child.table),
         join=None if child is None else child.join,
     )
-
-
-def refuse_unseen(references: Iterable[Reference], place: str) -> None:
-    """Refuse where rows go, or change, that no deletion returns.
-
-    Raises:
-        Unsupported: a foreign key takes them along.
-    """
-    for one in references:
-        if one.drags and not one.is_own:
-            raise Unsupported(
-                f"{place}: rows of {one} would go or change along, and reach no archive",
-                hint="collect without --archive, or take ON DELETE off that key",
-            )
+    archive.begin(origin)
 
 
 def name_of(table: str) -> Name:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Never
 from idemctl.errors import Unsupported
 from idemctl.layouts.tables import within
 from idemctl.stores.answers import WHOLE
-from idemctl.stores.postgres.archiver import origin_of, refuse_unseen
+from idemctl.stores.postgres.archiver import begin
 from idemctl.stores.postgres.circumstances import read_circumstances
 from idemctl.stores.postgres.collect import Collector
 from idemctl.stores.postgres.connect import connect
@@ -23,7 +23,7 @@ from idemctl.stores.postgres.leaves import (
 )
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
-from idemctl.stores.postgres.references import find_pins, find_references
+from idemctl.stores.postgres.references import find_pins
 from idemctl.stores.postgres.restore import Restorer
 from idemctl.stores.postgres.rights import list_rights
 from idemctl.stores.postgres.sample import sample
@@ -209,11 +209,7 @@ class PostgresTable:
         limit: int | None = None,
     ) -> Generator[Chunk]:
         """See `Archives.collect_into`."""
-        layout = self._placed_layout
-        child = find_child(self._connection, layout, self._place)
-        hanging = find_references(self._connection, self._found, child, layout, self._place)
-        refuse_unseen(hanging, self._place)
-        archive.begin(origin_of(self._connection, self._found, layout))
+        begin(archive, self._connection, self._found, self._placed_layout, self._place)
         return self._collector_into(archive).collect(self._leaves, retention, shard, limit)
 
     def restorer(self, origin: Origin) -> Restorer:
