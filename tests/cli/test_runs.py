@@ -15,7 +15,10 @@ from tests.stores.postgres.tables import open_table
 if TYPE_CHECKING:
     from tests.cli.places import Database, Done, Place
 
-GC = ("gc", "--apply", "--pace", "full", "--archive", "kept", "-o", "json")
+GC = (
+    *("gc", "--apply", "--despite", "volume", "--pace", "full"),
+    *("--archive", "kept", "-o", "json"),
+)
 NEVER = "20260101T000000-abcdef"
 # Stands still with its third batch in the archive, which has not committed.
 STOPS = """\

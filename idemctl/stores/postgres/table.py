@@ -189,28 +189,24 @@ class PostgresTable:
 
     def survey(self, retention: Retention, shard: Shard = WHOLE) -> Generator[Chunk]:
         """See `Collects.survey`."""
-        return self._collector.survey(self._leaves, retention, shard)
+        return self._collector().survey(self._leaves, retention, shard)
 
     def collect(
         self, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
     ) -> Generator[Chunk]:
         """See `Collects.collect`."""
-        return self._collector.collect(self._leaves, retention, shard, limit)
+        return self._collector().collect(self._leaves, retention, shard, limit)
 
     def count_expired(self, retention: Retention, at_most: int) -> Generator[Chunk]:
         """See `Collects.count_expired`."""
-        return self._collector.count_expired(self._leaves, retention, at_most)
+        return self._collector().count_expired(self._leaves, retention, at_most)
 
     def collect_into(
-        self,
-        archive: Archive,
-        retention: Retention,
-        shard: Shard = WHOLE,
-        limit: int | None = None,
+        self, archive: Archive, retention: Retention, shard: Shard = WHOLE, limit: int | None = None
     ) -> Generator[Chunk]:
         """See `Archives.collect_into`."""
         begin(archive, self._connection, self._found, self._placed_layout, self._place)
-        return self._collector_into(archive).collect(self._leaves, retention, shard, limit)
+        return self._collector(archive).collect(self._leaves, retention, shard, limit)
 
     def restorer(self, origin: Origin) -> Restorer:
         """See `Archives.restorer`."""
@@ -218,7 +214,7 @@ class PostgresTable:
 
     def oldest_expired(self, retention: Retention) -> datetime | None:
         """See `Collects.oldest_expired`."""
-        return self._collector.oldest_expired(self._leaves, retention)
+        return self._collector().oldest_expired(self._leaves, retention)
 
     def circumstances(self) -> PostgresCircumstances:
         """See `TellsCircumstances.circumstances`."""
@@ -295,11 +291,7 @@ class PostgresTable:
         column = self._layout.expiry_column or ""
         return find_leaves(self._connection, self._oid, column, self._place)
 
-    @property
-    def _collector(self) -> Collector:
-        return self._collector_into(None)
-
-    def _collector_into(self, archive: Archive | None) -> Collector:
+    def _collector(self, archive: Archive | None = None) -> Collector:
         layout = self._placed_layout
         pins = find_pins(self._connection, self._oid, layout, self._place)
         return Collector(self._connection, layout, self._place, pins=pins, archive=archive)
