@@ -156,7 +156,7 @@ def test_rows_that_a_foreign_key_takes_along_are_no_secret_of_it(
         " REFERENCES processed_events (scope, idempotency_key) ON DELETE CASCADE)"
     )
     fill(application)
-    with pytest.raises(Unsupported, match=r"rows of idemctl\.notes .* reach no archive"):
+    with pytest.raises(Unsupported, match=r"rows of public\.notes .* reach no archive"):
         collected(dsn, application, folder)
     assert len(keys(application)) == 80
     assert folder.files() == []

@@ -158,7 +158,7 @@ def test_every_type_comes_back_as_it_was(
             f"INSERT INTO odd (idempotency_key, status, expires_at, {places})"
             f" VALUES ('{key}', 'completed', now() - interval '1 day', {values})"
         )
-    table = "idemctl.odd"
+    table = "public.odd"
     world = World(dsn, application, folder, table=table)
     before = world.rows()
     assert len(before) == 2
@@ -332,7 +332,7 @@ def test_rows_of_partitions_come_back_into_them(
         "ALTER TABLE parted ATTACH PARTITION p1 FOR VALUES WITH (MODULUS 2, REMAINDER 1)"
     )
     fill(application, "parted", expired=200, live=20)
-    world = World(dsn, application, folder, table="idemctl.parted")
+    world = World(dsn, application, folder, table="public.parted")
     before = world.rows(), world.rows("p0"), world.rows("p1")
     assert world.collect() == 200
     assert counts(world.undo()) == (200, 0, 0, 0)
