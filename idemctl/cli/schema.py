@@ -85,7 +85,25 @@ def layout(work: Work) -> Report:
     return _print("layout", work)
 
 
-_COMMANDS = {"own": own, "postgres": postgres, "redis": redis, "layout": layout}
+def policy(work: Work) -> Report:
+    """Print the JSON Schema of policy files, for an editor that completes and checks them.
+
+    idemctl schema policy > policy.schema.json
+
+    Prints JSON and connects to nothing.
+
+    Exit status: 0 printed.
+    """
+    return _print("policy", work)
+
+
+_COMMANDS = {
+    "own": own,
+    "postgres": postgres,
+    "redis": redis,
+    "layout": layout,
+    "policy": policy,
+}
 
 
 def _print(what: str, work: Work, **more: str) -> Report:

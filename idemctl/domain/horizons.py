@@ -47,6 +47,10 @@ class Provider:
     source: str
     checked_on: date
     certainty: Certainty
+    key_field: str | None = None
+    """What to take as key of what it delivers; None where it sends nothing stable."""
+    schedule: str | None = None
+    """When it tries again, in words; None where nobody says."""
     note: str | None = None
     """What a reader must know to judge whether the window is theirs."""
 
@@ -54,6 +58,65 @@ class Provider:
     def window(self) -> timedelta | None:
         """The longest that a source names; None is unknown, never zero."""
         return max(self.windows, default=None)
+
+
+class Way(StrEnum):
+    """By what the same request may come back; the value is its field in a policy file."""
+
+    PROVIDER = "provider"
+    """Delivers again until it is heard."""
+    QUEUE = "queue"
+    """Holds it while nobody takes it."""
+    DEAD_LETTER_QUEUE = "dead_letter_queue"
+    """Holds what failed, until a person sends it back."""
+    CLIENT_RETRY = "client_retry"
+    """Tries again by itself."""
+    RESTORE_WINDOW = "restore_window"
+    """A backup is played back, and with it what was sent since."""
+
+    @property
+    def label(self) -> str:
+        """As people write it: `dead-letter queue`."""
+        return {"dead_letter_queue": "dead-letter queue"}.get(self, self.replace("_", " "))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One stretch of a way back."""
+
+    way: Way
+    length: timedelta | None
+    """For how long it may hold a request; None is unknown, never zero."""
+    provider: Provider | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is, to a person."""
+        return self.way.label if self.provider is None else self.provider.product
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPath:
+    """One way back to an endpoint: its hops follow each other, so their lengths add up."""
+
+    hops: tuple[Hop, ...]
+    position: int | None = None
+    """Which of `replay` in the policy file; None for what `provider` of the endpoint says."""
+
+    @property
+    def at_least(self) -> timedelta:
+        """The sum of the hops that are known."""
+        return sum((hop.length for hop in self.hops if hop.length), timedelta())
+
+    @property
+    def unknown(self) -> tuple[Hop, ...]:
+        """The hops that make the whole longer than anybody can say."""
+        return tuple(hop for hop in self.hops if hop.length is None)
+
+    @property
+    def label(self) -> str:
+        """The path in words, hop after hop."""
+        return ", then ".join(hop.label for hop in self.hops)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

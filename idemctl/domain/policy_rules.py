@@ -23,6 +23,14 @@ than anything shorter: such a ttl recognises no retry."""
 LONGEST_TTL = timedelta(days=90)
 """The longest way back that idemctl knows of is 37 days; beyond twice that nobody retries,
 the table grows all the same, and most such figures are hours written as days."""
+CODES = (
+    "ttl-out-of-range",
+    "ttl-too-short",
+    "horizon-unknown",
+    "horizon-unsure",
+    "horizon-stale",
+    "previously-over",
+)
 STALE_AFTER = timedelta(days=365)
 """How old a comparison with a provider's page may be: they do change their windows."""
 

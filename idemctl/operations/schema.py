@@ -27,9 +27,17 @@ class What(StrEnum):
     """Keys, values and settings of the reference patterns; there is nothing to create."""
     LAYOUT = "layout"
     """What a layout file may hold, as JSON Schema."""
+    POLICY = "policy"
+    """What a policy file may hold, as JSON Schema."""
 
 
-_FILES = {What.OWN: "own.sql", What.POSTGRES: "postgres.sql", What.REDIS: "redis.conf"}
+_FILES = {
+    What.OWN: "own.sql",
+    What.POSTGRES: "postgres.sql",
+    What.REDIS: "redis.conf",
+    # Written down, for the model is in settings, which no operation imports.
+    What.POLICY: "policy.json",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

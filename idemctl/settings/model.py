@@ -33,7 +33,8 @@ _IDENTIFIER_BYTES = 63
 """Postgres cuts longer names short, silently."""
 
 
-def _duration(given: Any) -> timedelta:
+def parse_length(given: Any) -> timedelta:
+    """Take a duration as text; a bare number is told which unit it may want."""
     if isinstance(given, timedelta):
         return given
     if isinstance(given, str):
@@ -124,7 +125,7 @@ def _folded(identifier: str) -> str:
 
 Duration = Annotated[
     timedelta,
-    BeforeValidator(_duration),
+    BeforeValidator(parse_length),
     WithJsonSchema({"type": "string", "examples": ["24h", "7d", "1h30m"]}),
 ]
 Day = Annotated[date, BeforeValidator(_day)]

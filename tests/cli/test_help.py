@@ -32,7 +32,7 @@ COMMANDS = (
     *("runbook", "runbook list", "runbook show", "runbook run"),
     *("runs", "runs list", "runs show", "runs check", "runs undo"),
     *("store", "store show", "store beat", "store freeze", "store thaw", "store accept"),
-    *("schema", "schema own", "schema postgres", "schema redis", "schema layout"),
+    *("schema", "schema own", "schema postgres", "schema redis", "schema layout", "schema policy"),
     *("sandbox", "sandbox up", "sandbox down", "sandbox status", "sandbox env", "sandbox seed"),
     "sandbox inject",
     *("help", "help exit-codes"),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.cli.places import Place
 
 GOOD = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 8d}\n"
-SHORT = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 1d, provider: adyen-webhooks}\n"
+SHORT = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 1d, provider: adyen}\n"
 CONFIGURED = """\
 version: 1
 stores:

@@ -57,7 +57,7 @@ def test_postgres_alone_fails_for_want_of_idemctls_own(place: Place, dsn: str) -
     assert "idemctl_epoch" in done.stderr
 
 
-@pytest.mark.parametrize("what", ["own", "postgres", "redis", "layout"])
+@pytest.mark.parametrize("what", ["own", "postgres", "redis", "layout", "policy"])
 def test_the_envelope_carries_the_same_text(place: Place, what: str) -> None:
     bare = place.main("schema", what)
     document = place.main("schema", what, "-o", "json").document

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from idemctl.domain.policies import EndpointPolicy, Policies, Previously
+from idemctl.domain.routes import parse_route
 from idemctl.errors import ConfigError
 from idemctl.settings.policies import read_policies
 
@@ -37,6 +38,7 @@ def test_a_file_becomes_promises(file: Path) -> None:
         endpoints={
             "POST /v1/charges": EndpointPolicy(
                 endpoint="POST /v1/charges",
+                route=parse_route("POST /v1/charges"),
                 ttl=DAY,
                 previously=Previously(ttl=7 * DAY, until=datetime(2026, 12, 7, tzinfo=UTC)),
             ),

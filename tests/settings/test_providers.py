@@ -26,7 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
         ("stripe-list-events", 30 * DAY),
         ("whatsapp-cloud-api", 7 * DAY),
         ("meta-messenger", 36 * HOUR),
-        ("adyen-webhooks", 30 * DAY),
+        ("adyen", 30 * DAY),
         ("shopify-webhooks", 48 * HOUR),
         ("github-webhooks", 30 * DAY),
         ("svix-webhooks", timedelta(hours=27, minutes=35, seconds=5)),
@@ -78,7 +78,7 @@ def test_an_unknown_provider_is_a_problem_that_says_what_may_be_meant(
 
 def test_a_provider_changes_nothing_of_what_is_owed(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
-    file.write_text(ONE % "adyen-webhooks")
+    file.write_text(ONE % "adyen")
     policies = read_policies(file)
-    assert policies.endpoints["a"].provider is find_provider("adyen-webhooks")
+    assert policies.endpoints["a"].provider is find_provider("adyen")
     assert policies.ttls_owed(datetime(2026, 1, 1, tzinfo=UTC)) == {b"a": 8 * DAY}
