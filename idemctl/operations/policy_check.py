@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from idemctl.documents import InvalidDocument, read_document
 from idemctl.domain.findings import Severity
-from idemctl.domain.policy_rules import cannot_judge, check_endpoint
+from idemctl.domain.policy_rules import cannot_judge, check_policies
 from idemctl.errors import ExitStatus, worst
 from idemctl.run.files import check_each
 
@@ -47,7 +47,9 @@ class Checked:
     file: Path
     endpoint_count: int = 0
     cannot_judge_count: int = 0
-    """Endpoints that name a provider whose window nobody knows."""
+    """Endpoints with a way back whose length nobody knows."""
+    exempted_count: int = 0
+    """Findings left out, because a person answers for them."""
     findings: tuple[Finding, ...] = ()
     """In the order of the file."""
 
@@ -106,22 +108,24 @@ def _checked(file: Path, understand: Callable[[Document], Policies], now: dateti
     except InvalidDocument as invalid:
         return Checked(file=file, findings=tuple(_invalid(invalid)))
     endpoints = policies.endpoints.values()
+    judged = list(check_policies(policies, now=now))
     found = [
         Finding(
             code=one.code,
             severity=one.severity,
-            place=document.place(("endpoints", number, one.field)),
+            place=document.place(("endpoints", number, *one.path)),
             endpoint=policy.endpoint,
             message=one.message,
             fix=one.fix,
         )
-        for number, policy in enumerate(endpoints)
-        for one in check_endpoint(policy, now=now)
+        for number, (policy, result) in enumerate(judged)
+        for one in result.findings
     ]
     return Checked(
         file=file,
         endpoint_count=len(endpoints),
         cannot_judge_count=sum(map(cannot_judge, endpoints)),
+        exempted_count=sum(result.exempted_count for _, result in judged),
         findings=tuple(sorted(found, key=lambda finding: finding.place)),
     )
 

@@ -45,6 +45,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
         "unreadable": len(outcome.failures),
         "endpoints": sum(one.endpoint_count for one in outcome.files),
         "cannot_judge": sum(one.cannot_judge_count for one in outcome.files),
+        "exempted": sum(one.exempted_count for one in outcome.files),
         "fail_on": outcome.fail_on.label,
     } | {severity.label: by_severity[severity] for severity in Severity}
 

@@ -29,6 +29,8 @@ class _Row(BaseModel):
     provider: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
     product: Annotated[str, Field(min_length=1)]
     windows: Literal["unknown"] | Annotated[list[Duration], Field(min_length=1)]
+    schedule: Annotated[str, Field(min_length=1)]
+    key_field: Annotated[str, Field(min_length=1)]
     source: Annotated[str, Field(pattern=r"^https://\S+$")]
     checked_on: Day
     certainty: Certainty
@@ -74,6 +76,8 @@ def _provider(row: _Row) -> Provider:
         source=row.source,
         checked_on=row.checked_on,
         certainty=row.certainty,
+        schedule=None if row.schedule == "unknown" else row.schedule,
+        key_field=None if row.key_field == "none" else row.key_field,
         note=row.note,
     )
 

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.places import Place
 
-GOOD = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 8d}\n"
+GOOD = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 7d}\n"
 SHORT = "version: 1\nendpoints:\n  - {endpoint: a, ttl: 1d, provider: adyen}\n"
 CONFIGURED = """\
 version: 1

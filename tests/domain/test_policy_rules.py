@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from idemctl.domain.durations import parse_duration
 from idemctl.domain.findings import Severity
-from idemctl.domain.horizons import Certainty, Provider, requirement
-from idemctl.domain.policies import EndpointPolicy, Previously
-from idemctl.domain.policy_rules import cannot_judge, check_endpoint
+from idemctl.domain.horizons import Certainty, Hop, Provider, ReplayPath, Way, requirement
+from idemctl.domain.policies import EndpointPolicy, Policies, Previously
+from idemctl.domain.policy_rules import cannot_judge, check_policies
 
 if TYPE_CHECKING:
     from idemctl.domain.policy_rules import PolicyFinding
@@ -30,21 +30,29 @@ ACME = Provider(
     source="https://acme.example/retries",
     checked_on=date(2026, 11, 1),
     certainty=Certainty.HIGH,
+    key_field="id",
 )
 # Below the longest ttl that is in range, with its margin.
 WINDOWS = st.integers(1, 81 * 86_400).map(lambda seconds: timedelta(seconds=seconds))
 
 
 def found(ttl: timedelta, provider: Provider | None = None, **more: Any) -> list[PolicyFinding]:
-    policy = EndpointPolicy(endpoint="POST /hook", ttl=ttl, provider=provider, **more)
-    return list(check_endpoint(policy, now=NOW))
+    policies = Policies(endpoints={"a": endpoint(ttl, provider, **more)})
+    [(_, judged)] = check_policies(policies, now=NOW)
+    return list(judged.findings)
+
+
+def endpoint(ttl: timedelta, provider: Provider | None, **more: Any) -> EndpointPolicy:
+    hops = provider and (Hop(way=Way.PROVIDER, length=provider.window, provider=provider),)
+    replay = (ReplayPath(hops=hops),) if hops else ()
+    return EndpointPolicy(endpoint="a", ttl=ttl, provider=provider, replay=replay, **more)
 
 
 def codes(ttl: timedelta, provider: Provider | None = None, **more: Any) -> list[str]:
     return [one.code for one in found(ttl, provider, **more)]
 
 
-@pytest.mark.parametrize("ttl", [60 * SECOND, 8 * DAY, 90 * DAY])
+@pytest.mark.parametrize("ttl", [DAY, 3 * DAY, 7 * DAY])
 def test_a_ttl_in_range_is_no_finding(ttl: timedelta) -> None:
     assert found(ttl) == []
 
@@ -53,6 +61,10 @@ def test_a_ttl_in_range_is_no_finding(ttl: timedelta) -> None:
     ("ttl", "severity", "message"),
     [
         (59 * SECOND, Severity.ERROR, "ttl 59s is shorter than 1m: "),
+        (60 * SECOND, Severity.WARNING, "ttl 1m is outside 1d to 7d, and neither a reason nor "),
+        (DAY - SECOND, Severity.WARNING, "ttl 23h59m59s is outside 1d to 7d, "),
+        (7 * DAY + SECOND, Severity.WARNING, "ttl 7d1s is outside 1d to 7d, "),
+        (90 * DAY, Severity.WARNING, "ttl 90d is outside 1d to 7d, "),
         (90 * DAY + SECOND, Severity.WARNING, "ttl 90d1s is longer than 90d: "),
     ],
 )
@@ -68,8 +80,8 @@ def test_a_ttl_that_is_too_short_for_its_provider_is_told_with_the_arithmetic() 
     [one] = found(DAY, ACME)
     assert (one.code, one.severity, one.field) == ("ttl-too-short", Severity.ERROR, "ttl")
     assert one.message == (
-        "ttl 1d is too short: Acme webhooks may be delivered again for 7d; "
-        "with a margin of 16h48m that is 7d17h in whole hours"
+        "ttl 1d is too short: Acme webhooks may be delivered again for 7d; 6d are missing, and "
+        "a margin of 16h48m beside; together 7d17h in whole hours"
     )
     assert one.fix == "write ttl: 7d17h, or longer"
 
@@ -77,12 +89,13 @@ def test_a_ttl_that_is_too_short_for_its_provider_is_told_with_the_arithmetic() 
 @given(WINDOWS)
 def test_the_suggested_ttl_passes_and_a_second_less_fails(window: timedelta) -> None:
     acme = replace(ACME, windows=(window,))
-    [short] = found(window, acme) if window >= timedelta(minutes=1) else found(HOUR, acme)
+    given = window if window >= timedelta(minutes=1) else HOUR
+    [short] = [one for one in found(given, acme) if one.code == "ttl-too-short"]
     suggested = parse_duration(short.fix.removeprefix("write ttl: ").removesuffix(", or longer"))
 
     assert suggested == requirement(window).ttl
-    assert found(suggested, acme) == []
-    assert codes(suggested - SECOND, acme) == ["ttl-too-short"]
+    assert found(suggested, acme, reason="as it is") == []
+    assert codes(suggested - SECOND, acme, reason="as it is") == ["ttl-too-short"]
 
 
 def test_without_its_margin_a_window_would_pass_that_must_fail() -> None:
@@ -104,9 +117,7 @@ def test_an_unknown_window_is_no_judgement_and_never_zero() -> None:
     assert one.message == (
         "cannot judge: for how long Acme webhooks may be delivered again is not known (ask them)"
     )
-    policies = [
-        EndpointPolicy(endpoint="a", ttl=DAY, provider=given) for given in (unknown, ACME, None)
-    ]
+    policies = [endpoint(DAY, given) for given in (unknown, ACME, None)]
     assert [cannot_judge(policy) for policy in policies] == [True, False, False]
 
 

@@ -29,7 +29,7 @@ endpoints:
   - endpoint: POST /bookings
     previously: {ttl: 7d, until: 2026-01-01}
     ttl: 100d
-  - {endpoint: POST /calendar, ttl: 1d, provider: cal-com}
+  - {endpoint: POST /calls, ttl: 1d, provider: upstash-qstash}
 """
 
 
@@ -66,7 +66,7 @@ def test_findings_stand_where_a_person_has_to_look(folder: Path) -> None:
         ("ttl-too-short", 5, 10, "POST /hook"),
         ("previously-over", 7, 17, "POST /bookings"),
         ("ttl-out-of-range", 8, 10, "POST /bookings"),
-        ("horizon-unknown", 9, 51, "POST /calendar"),
+        ("horizon-unknown", 9, 48, "POST /calls"),
     ]
     assert {one.place.file for one in outcome.findings} == {str(folder / "short.yaml")}
     assert [one.cannot_judge_count for one in outcome.files] == [1]

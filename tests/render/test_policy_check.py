@@ -74,6 +74,7 @@ def test_the_summary_counts_by_severity_and_what_could_not_be_judged() -> None:
         "unreadable": 1,
         "endpoints": 1200,
         "cannot_judge": 3,
+        "exempted": 0,
         "fail_on": "error",
         "info": 0,
         "warning": 0,

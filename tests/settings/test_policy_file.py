@@ -171,7 +171,7 @@ def test_all_loose_ends_of_a_file_are_told_at_once() -> None:
             "{endpoint: a}",
             "{endpoint: b, ttl: 1d, inherits: hoks}",
             "{endpoint: c, ttl: 1d, exempt: [{code: ttl-to-short, owner: a, reason: b"
-            + ", until: 2026-12-06}]}",
+            ", until: 2026-12-06}]}",
             head="profiles: {hooks: {}}\n",
         )
     ) == [

@@ -9,7 +9,7 @@ import pytest
 
 from idemctl.documents import InvalidDocument
 from idemctl.domain.horizons import requirement
-from idemctl.domain.policy_rules import LONGEST_TTL
+from idemctl.domain.policy_rules.times import LONGEST_TTL
 from idemctl.settings.policies import read_policies
 from idemctl.settings.providers import find_provider, providers
 
@@ -30,7 +30,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
         ("shopify-webhooks", 48 * HOUR),
         ("github-webhooks", 30 * DAY),
         ("svix-webhooks", timedelta(hours=27, minutes=35, seconds=5)),
-        ("aws-sns-to-sqs", 37 * DAY),
+        ("aws-sns", 23 * DAY),
+        ("aws-sqs-fifo", 14 * DAY),
         ("cal-com", None),
         ("upstash-qstash", None),
     ],
