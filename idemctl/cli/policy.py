@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from idemctl.cli.options import FailOn
+from idemctl.cli.options import FailOn, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(help="For how long each endpoint promises to recognise a retry.")
     verb(group, "check", full_name="policy check")(check)
+    verb(group, "show", full_name="policy show")(show)
     app.add_typer(group, name="policy")
 
 
@@ -37,9 +38,9 @@ def check(
     idemctl policy check --fail-on error -o json   warnings do not fail it
 
     Reads each FILE, or without any the files that the chosen stores name; asks no store and
-    changes nothing. Names by file, line and column what makes a file invalid, a ttl out of
-    range, a ttl that is over before the endpoint's provider stops to deliver again, and a
-    longer ttl of before that is owed to nobody any more.
+    changes nothing. Names by file, line and column what makes a file invalid, a ttl that is
+    over before the longest way back is, and whatever else makes that a retry is not
+    recognised: docs/policies.md lists the rules.
 
     Exit status: 0 nothing at or over --fail-on, 3 something was found, 78 a file cannot be
     read or no store names one.
@@ -58,3 +59,40 @@ def check(
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())
+
+
+def show(
+    work: Work,
+    *,
+    endpoint: Annotated[
+        str | None,
+        typer.Argument(metavar="ENDPOINT", hidden=True),
+    ] = None,
+    file: Annotated[
+        list[Path] | None,
+        option("--file", help="policy file; may be repeated", metavar="FILE"),
+    ] = None,
+    explain: Annotated[
+        bool, option("--explain", help="the arithmetic behind what is required")
+    ] = False,
+) -> Report:
+    """Show what policies promise, and how long each ttl must be.
+
+    idemctl policy show                                     every endpoint
+    idemctl policy show "POST /v1/charges/ch_1" --explain   what counts for it
+    idemctl policy show --file policies/payments.yaml
+
+    Reads the files that are named, or those of the chosen stores; asks no store and changes
+    nothing. ENDPOINT is a label as the file has it, or a request: of several routes that fit,
+    the most specific counts.
+
+    Exit status: 0, 2 no policy says anything of ENDPOINT, 78 a file cannot be read, is
+    invalid, or no store names one.
+    """
+    from idemctl.operations.policy_show import show as operation
+    from idemctl.render.policy_show import report
+    from idemctl.settings.policies import policies_in
+
+    files = file or work.workplace.settings.policy_files()
+    outcome = operation(files, policies_in, work.run, endpoint=endpoint)
+    return report(outcome, work.run, work.now(), explain=explain)

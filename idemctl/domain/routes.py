@@ -86,11 +86,15 @@ class Route:
     template: str
     parameters: tuple[str, ...]
     segments: tuple[Segment, ...]
-    pattern: re.Pattern[str] = field(repr=False)
 
     def matches(self, method: str, path: str) -> bool:
         """Tell whether a request is one of this route's."""
-        return method == self.method and self.pattern.fullmatch(path) is not None
+        return method == self.method and re.fullmatch(self.expression, path) is not None
+
+    @property
+    def expression(self) -> str:
+        """The template as a regular expression, made when it is asked for: few routes are."""
+        return "/".join(segment.expression for segment in self.segments)
 
     @property
     def rank(self) -> tuple[tuple[int, int], ...]:
@@ -118,6 +122,7 @@ def _crossed(one: Segment, two: Segment) -> bool:
     return not (narrow.before.startswith(wide.before) and narrow.after.endswith(wide.after))
 
 
+@lru_cache(maxsize=4096)
 def parse_route(text: str) -> Route | None:
     """Understand `POST /v1/charges/{id}`; text of another form is a bare label: None.
 
@@ -140,7 +145,6 @@ def parse_route(text: str) -> Route | None:
         template=template,
         parameters=tuple(names),
         segments=segments,
-        pattern=re.compile("/".join(segment.expression for segment in segments)),
     )
 
 

@@ -96,16 +96,15 @@ def _meant(given: str, known: Iterable[str]) -> str:
 
 def _said(endpoint: EndpointTerms, model: PolicyFile) -> dict[str, Any]:
     """Give each field as the nearest one says it: the endpoint, its profile, the defaults."""
-    nearest: list[Terms] = [endpoint]
+    said = _given(model.defaults)
     if endpoint.inherits is not None:
-        nearest.append(model.profiles[endpoint.inherits])
-    nearest.append(model.defaults)
-    said = {name: [getattr(terms, name) for terms in nearest] for name in Terms.model_fields}
-    return {
-        name: given
-        for name, values in said.items()
-        if (given := next((value for value in values if value is not None), None)) is not None
-    }
+        said |= _given(model.profiles[endpoint.inherits])
+    return said | _given(endpoint)
+
+
+def _given(terms: Terms) -> dict[str, Any]:
+    names = terms.model_fields_set & Terms.model_fields.keys()
+    return {name: given for name in names if (given := getattr(terms, name)) is not None}
 
 
 def _policy(one: EndpointTerms, said: dict[str, Any]) -> EndpointPolicy:

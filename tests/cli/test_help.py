@@ -27,7 +27,7 @@ FOLDER = Path(__file__).with_name("help")
 COMMANDS = (
     "",
     *("demo", "doctor", "audit", "diagnose", "hits", "gc", "reconcile"),
-    *("policy", "policy check"),
+    *("policy", "policy check", "policy show"),
     *("layout", "layout detect", "layout list", "layout show", "layout check"),
     *("runbook", "runbook list", "runbook show", "runbook run"),
     *("runs", "runs list", "runs show", "runs check", "runs undo"),

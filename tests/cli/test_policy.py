@@ -86,6 +86,49 @@ def test_an_invalid_file_is_a_finding_here_and_an_error_for_who_needs_it(files: 
     assert files.main("gc", "--store", "payments").status == 78
 
 
+def test_show_explains_the_sum_behind_what_is_required(files: Place) -> None:
+    (files.folder / "good.yaml").write_text(
+        "version: 1\nendpoints:\n  - {endpoint: 'POST /h/{id}', ttl: 40d, replay: [{client_retry: "
+        "2d}, {provider: aws-sns, queue: 14d, dead_letter_queue: 14d}]}\n"
+    )
+    done = files.main("policy", "show", "POST /h/7", "--file", "good.yaml", "--explain")
+    assert (done.status, done.err) == (0, "")
+    assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == [
+        "ttl         40d",
+        "way back    2d   client retry",
+        (
+            "way back    23d + 14d + 14d = 51d   messages of AWS SNS on their way to SQS or Lambda, "
+            "then queue, then dead-letter queue   the longest"
+        ),
+        "margin      5d2h24m   an hour, or a tenth of it",
+        "required    56d3h   51d + 5d2h24m, in whole hours",
+        "missing     11d, and the margin",
+    ]
+
+
+def test_show_lists_all_and_gives_programs_every_hop(files: Place) -> None:
+    done = files.main("policy", "show", "--file", "good.yaml", "--file", "short.yaml", "-o", "json")
+    assert done.status == 0
+    assert [(one["ttl"], one["required"], one["missing"]) for one in done.document["items"]] == [
+        ("7d", None, None),
+        ("1d", "33d", "32d"),
+    ]
+    assert done.document["items"][1]["ways_back"] == [
+        {
+            "known": "30d",
+            "is_whole": True,
+            "hops": [{"way": "provider", "provider": "adyen", "length": "30d"}],
+        }
+    ]
+    assert done.summary == {"endpoints": 2, "too_short": 1}
+
+
+def test_show_of_what_no_policy_names_is_a_wrong_word(files: Place) -> None:
+    done = files.main("policy", "show", "b", "--file", "good.yaml")
+    assert done.status == 2
+    assert "no policy says anything of 'b'" in done.err
+
+
 def test_quiet_says_nothing_while_all_is_well(files: Place) -> None:
     done = files.main("policy", "check", "good.yaml", "-q")
     assert (done.status, done.out, done.err) == (0, "", "")
