@@ -11,6 +11,7 @@ from idemctl.cli.options import FailOn, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.findings import Severity
 from idemctl.domain.outcomes import Report
+from idemctl.errors import ConfigError
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +31,14 @@ def check(
         typer.Argument(metavar="FILE", hidden=True),
     ] = None,
     fail_on: FailOn = Severity.WARNING,
+    openapi: Annotated[
+        Path | None,
+        option("--openapi", help="name what this API offers without a policy", metavar="FILE"),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        option("--sarif", help="write the findings there too, as SARIF", metavar="FILE"),
+    ] = None,
 ) -> Report:
     """Check policy files: are they valid, and are their ttls long enough?
 
@@ -47,6 +56,7 @@ def check(
     """
     from idemctl.operations.policy_check import check as operation
     from idemctl.render.policy_check import report
+    from idemctl.render.sarif import sarif as as_sarif
     from idemctl.settings.policies import policies_in
 
     outcome = operation(
@@ -55,10 +65,22 @@ def check(
         work.run,
         now=work.now(),
         fail_on=fail_on,
+        openapi=openapi,
     )
+    if sarif is not None:
+        _write(sarif, as_sarif(outcome.findings))
     for failure in outcome.failures:
         work.speech.complain(failure)
     return report(outcome, work.run, work.now())
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{file}: cannot be written: {error.strerror}", hint="check the path and the disk"
+        ) from None
 
 
 def show(

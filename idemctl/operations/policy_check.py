@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from idemctl.documents import InvalidDocument, read_document
+from idemctl.documents import InvalidDocument, Problem, read_document
 from idemctl.domain.findings import Severity
 from idemctl.domain.policy_rules import cannot_judge, check_policies
+from idemctl.domain.policy_rules.coverage import MUTATING, Operation, uncovered
 from idemctl.errors import ExitStatus, worst
 from idemctl.run.files import check_each
 
@@ -48,6 +49,8 @@ class Checked:
     endpoint_count: int = 0
     cannot_judge_count: int = 0
     """Endpoints with a way back whose length nobody knows."""
+    policies: Policies | None = None
+    """None where the file is invalid."""
     exempted_count: int = 0
     """Findings left out, because a person answers for them."""
     findings: tuple[Finding, ...] = ()
@@ -60,13 +63,16 @@ class Outcome:
 
     fail_on: Severity
     files: tuple[Checked, ...]
+    uncovered: tuple[Finding, ...] = ()
+    """What an API offers and no policy speaks for."""
     failures: tuple[ConfigError, ...] = ()
     """What kept files from being read; the others were checked all the same."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings, file by file."""
-        return tuple(finding for checked in self.files for finding in checked.findings)
+        """All findings, file by file, then those of the API."""
+        found = tuple(finding for checked in self.files for finding in checked.findings)
+        return found + self.uncovered
 
     @property
     def status(self) -> ExitStatus:
@@ -83,6 +89,7 @@ def check(
     *,
     now: datetime,
     fail_on: Severity = Severity.WARNING,
+    openapi: Path | None = None,
 ) -> Outcome:
     """Check each file; one that is invalid is a finding, for it is what is under test.
 
@@ -93,12 +100,44 @@ def check(
         run: asked between files whether to go on.
         now: tells what is over, and what was checked too long ago.
         fail_on: the severity from which on the outcome is a failure.
+        openapi: what the API offers; all that changes something needs a policy.
 
     Raises:
-        ConfigError: no file could be read.
+        ConfigError: no file could be read, or what the API offers could not.
     """
     done, failures = check_each(files, lambda file: _checked(file, understand, now), run)
-    return Outcome(fail_on=fail_on, files=done, failures=failures)
+    known = [one.policies for one in done if one.policies is not None]
+    left = () if openapi is None else tuple(_uncovered(read_document(openapi), known))
+    return Outcome(fail_on=fail_on, files=done, failures=failures, uncovered=left)
+
+
+def _uncovered(document: Document, known: list[Policies]) -> Iterator[Finding]:
+    paths = document.data.get("paths") if isinstance(document.data, dict) else None
+    if not isinstance(paths, dict):
+        problem = Problem(document.place(()), "is no OpenAPI document: it has no paths")
+        raise InvalidDocument([problem])
+    places = {
+        _operation(path, method, said): document.place(("paths", path, method), key=True)
+        for path, item in paths.items()
+        if isinstance(item, dict)
+        for method, said in item.items()
+        if method in MUTATING
+    }
+    for one in uncovered(places, known):
+        yield Finding(
+            code=one.code,
+            severity=one.severity,
+            place=places[one],
+            endpoint=one.label,
+            message="no policy says for how long a retry of it is recognised",
+            fix=f"write a policy with endpoint: {one.label}",
+        )
+
+
+def _operation(path: str, method: str, said: object) -> Operation:
+    names = said if isinstance(said, dict) else {}
+    words = " ".join(str(names.get(name, "")) for name in ("operationId", "summary", "tags"))
+    return Operation(label=f"{method.upper()} {path}", words=words)
 
 
 def _checked(file: Path, understand: Callable[[Document], Policies], now: datetime) -> Checked:
@@ -125,6 +164,7 @@ def _checked(file: Path, understand: Callable[[Document], Policies], now: dateti
         file=file,
         endpoint_count=len(endpoints),
         cannot_judge_count=sum(map(cannot_judge, endpoints)),
+        policies=policies,
         exempted_count=sum(result.exempted_count for _, result in judged),
         findings=tuple(sorted(found, key=lambda finding: finding.place)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,6 +87,52 @@ def test_an_invalid_file_is_a_finding_here_and_an_error_for_who_needs_it(files: 
     assert files.main("gc", "--store", "payments").status == 78
 
 
+API = """\
+openapi: 3.1.0
+paths:
+  /v1/charges/{chargeId}/refund:
+    post: {operationId: refund}
+    get: {operationId: look}
+  /v1/labels:
+    put: {operationId: relabel}
+  /v1/known/{x}:
+    post: {}
+"""
+
+
+def test_what_an_api_changes_without_a_policy_is_named_and_written_as_sarif(files: Place) -> None:
+    (files.folder / "api.yaml").write_text(API)
+    (files.folder / "good.yaml").write_text(
+        "version: 1\nendpoints:\n  - {endpoint: 'POST /v1/known/{id:uuid}', ttl: 7d}\n"
+    )
+    done = files.main(
+        *("policy", "check", "good.yaml", "--openapi", "api.yaml", "--sarif", "out.sarif"),
+        *("-o", "json"),
+    )
+    assert done.status == 3
+    assert [(one["code"], one["line"], one["endpoint"]) for one in done.document["items"]] == [
+        ("external-action-without-policy", 4, "POST /v1/charges/{chargeId}/refund"),
+        ("operation-without-policy", 7, "PUT /v1/labels"),
+    ]
+    [run] = json.loads((files.folder / "out.sarif").read_text())["runs"]
+    assert [(one["ruleId"], one["level"]) for one in run["results"]] == [
+        ("external-action-without-policy", "error"),
+        ("operation-without-policy", "warning"),
+    ]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {
+        "artifactLocation": {"uri": "api.yaml"},
+        "region": {"startLine": 4, "startColumn": 5},
+    }
+
+
+def test_an_api_of_another_form_or_a_place_that_cannot_be_written_is_an_error(
+    files: Place,
+) -> None:
+    assert files.main("policy", "check", "good.yaml", "--openapi", "good.yaml").status == 78
+    assert files.main("policy", "check", "good.yaml", "--sarif", "no/such/f").status == 78
+
+
 def test_show_explains_the_sum_behind_what_is_required(files: Place) -> None:
     (files.folder / "good.yaml").write_text(
         "version: 1\nendpoints:\n  - {endpoint: 'POST /h/{id}', ttl: 40d, replay: [{client_retry: "
@@ -97,8 +144,8 @@ def test_show_explains_the_sum_behind_what_is_required(files: Place) -> None:
         "ttl         40d",
         "way back    2d   client retry",
         (
-            "way back    23d + 14d + 14d = 51d   messages of AWS SNS on their way to SQS or Lambda, "
-            "then queue, then dead-letter queue   the longest"
+            "way back    23d + 14d + 14d = 51d   messages of AWS SNS on their way to SQS or "
+            "Lambda, then queue, then dead-letter queue   the longest"
         ),
         "margin      5d2h24m   an hour, or a tenth of it",
         "required    56d3h   51d + 5d2h24m, in whole hours",
