@@ -51,6 +51,10 @@ def test_the_policy_file_that_idemctl_ships_passes_its_own_check() -> None:
     assert sum(one.endpoint_count for one in outcome.files) == 7
 
 
+def test_the_file_of_webhooks_passes_but_for_the_window_that_nobody_knows() -> None:
+    assert codes(checked(PAYMENTS.with_name("webhooks.yaml"))) == ["horizon-unknown"]
+
+
 def test_the_whole_from_file_to_status(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["policy", "check", str(write(file, "whatsapp-cloud-api", "24h")), "-o", "json"])
     items: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["items"]
