@@ -10,7 +10,7 @@ from idemctl.checks.registry import BY_CODE
 from idemctl.documents import read_document, read_model
 from idemctl.domain.acceptances import Acceptance
 from idemctl.domain.sight import Engine
-from idemctl.settings.model import Day, StoreName
+from idemctl.settings.kinds import Day, StoreName
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from pydantic import (
 from idemctl.domain.horizons import Way
 from idemctl.domain.policies import Class, Effect, KeyPlace, Maker, Reads
 from idemctl.domain.routes import parse_route
-from idemctl.settings.model import Day, Duration, parse_length
+from idemctl.settings.kinds import Day, Duration, parse_length
 from idemctl.settings.providers import find_provider
 
 UNKNOWN = timedelta.max

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from idemctl.documents import parse_document, read_model, shipped_text
 from idemctl.domain.horizons import Certainty, Provider
-from idemctl.settings.model import Day, Duration
+from idemctl.settings.kinds import Day, Duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
