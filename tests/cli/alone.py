@@ -47,6 +47,11 @@ class Alone:
         self.place.configure(_STORE)
         self.place.lead(REDIS_URL=f"redis://{user}127.0.0.1:{port}/0")
 
+    def name_replicas(self, *urls: str) -> None:
+        """Write down where its replicas are meant to be."""
+        named = ", ".join(f"{{url_env: {url}}}" for url in urls)
+        self.place.configure(f"{_STORE}    replicas: {{redis: [{named}]}}\n")
+
     def remember(self) -> None:
         """Make sure that there is a record to look at."""
         self.client.set(RECORD, "1", ex=3_000)

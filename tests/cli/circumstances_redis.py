@@ -53,6 +53,11 @@ def need_a_replica_that_is_there(alone: Alone) -> None:
     alone.await_info("min_slaves_good_slaves", 1)
 
 
+def have_the_replica_that_is_named(alone: Alone) -> None:
+    alone.be_followed()
+    alone.name_replicas("CACHE_EU")
+
+
 def give_up_a_slot(alone: Alone) -> None:
     empty = next(
         slot for slot in range(16_384) if not say(alone.client, "CLUSTER", "COUNTKEYSINSLOT", slot)
@@ -145,6 +150,12 @@ REDIS: tuple[Case[Alone], ...] = (
         sick=configure(min_replicas_to_write=2),
         near=need_a_replica_that_is_there,
         says="min-replicas-to-write is 2, and 1 are close",
+    ),
+    Case(
+        code="replica-missing",
+        sick=lambda alone: alone.name_replicas("CACHE_EU", "CACHE_US"),
+        near=have_the_replica_that_is_named,
+        says="1 of 2 replicas are connected",
     ),
     Case(
         code="slots-uncovered",

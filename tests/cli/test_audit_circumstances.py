@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tests.cli.pairs import Pairs
 
 WORDS = ("audit", "--store", "payments", "--pace", "full", "-o", "json")
-ON_SERVERS_OF_THEIR_OWN = {"read-from-standby", "standby-behind", "archiver-failing"}
+ON_SERVERS_OF_THEIR_OWN = {
+    "archiver-failing", "read-from-standby", "standby-behind", "standby-missing",
+}  # fmt: skip
 """See test_audit_standbys.py."""
 CODES = {check.code for check in CHECKS if check.source is Source.CIRCUMSTANCES}
 

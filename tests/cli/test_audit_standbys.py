@@ -93,6 +93,14 @@ def test_a_primary_with_a_standby_that_follows_is_well(followed: Followed, place
     assert found(place, followed.dsn) == {}
 
 
+def test_a_standby_that_is_named_and_not_there_is_missed(followed: Followed, place: Place) -> None:
+    place.lead(PG_EU=followed.standby_dsn, REDIS_URL=followed.redis_url)
+    place.configure(REPLICATED)
+    assert "standby-missing" not in found(place, followed.dsn)
+    place.configure(REPLICATED.replace("region: eu}", "region: eu}, {dsn_env: PG_US}"))
+    assert found(place, followed.dsn)["standby-missing"] == "1 of 2 standbys are connected"
+
+
 def test_a_standby_is_audited_as_one_and_what_writes_refuses(
     followed: Followed, place: Place
 ) -> None:

@@ -12,8 +12,11 @@ from idemctl.bootstrap.layouts import preset
 from idemctl.domain.secrets import Secret
 from idemctl.stores.redis.keyspace import RedisKeyspace
 from tests.cli.failures import CANARY
+from tests.cli.places import await_that
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.cli.pairs import Pairs
     from tests.cli.places import Database, Place
 
@@ -37,6 +40,18 @@ def shown(pairs: Pairs) -> dict[str, Any]:
     done = pairs.place.main("store", "show", *ONE, "-o", "json")
     [item] = [one for one in done.document["items"] if one["code"] == "witness"]
     return dict(item)
+
+
+@pytest.fixture
+def undisturbed(pairs: Pairs) -> Iterator[Pairs]:
+    """A pair on whose server no autovacuum takes numbers of transactions."""
+    pairs.admin.execute("ALTER SYSTEM SET autovacuum = off")
+    pairs.admin.execute("SELECT pg_reload_conf()")
+    at_work = "SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ '^autovacuum'"
+    await_that(lambda: pairs.admin.execute(at_work).fetchone() == (0,), "autovacuum rests")
+    yield pairs
+    pairs.admin.execute("ALTER SYSTEM RESET autovacuum")
+    pairs.admin.execute("SELECT pg_reload_conf()")
 
 
 def writes(pairs: Pairs) -> dict[str, Any]:
@@ -74,7 +89,10 @@ def test_every_beat_raises_all_copies_and_gc_and_reconcile_beat_too(pairs: Pairs
         ("store", "show"),
     ],
 )
-def test_without_apply_nothing_is_written_anywhere(pairs: Pairs, words: tuple[str, ...]) -> None:
+def test_without_apply_nothing_is_written_anywhere(
+    undisturbed: Pairs, words: tuple[str, ...]
+) -> None:
+    pairs = undisturbed
     assert pairs.place.main("store", "beat", "--apply", *ONE).status == 0
     files = sorted(pairs.place.state.rglob("*"))
     before = writes(pairs), pairs.dumps("*"), beats(pairs), pairs.digests()

@@ -24,6 +24,7 @@ __all__ = ["place"]
 UNZONED = "timestamp-without-zone"
 KNOWN = {
     "idempo": {UNZONED},
+    "idempotency-plug": {UNZONED},
     "node-idempotency": {"table-unlogged"},
     "brandur": {"unique-lets-nulls-repeat"},
     "acidic-job": {UNZONED, "reference-without-index"},

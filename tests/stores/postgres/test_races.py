@@ -439,15 +439,17 @@ def test_a_limit_inside_a_subquery_is_no_limit_and_is_caught(
     sessions: Sessions, schema: str, superuser: Session
 ) -> None:
     # The plan that PostgreSQL takes on some days, forced here.
-    for setting in ("hashjoin", "mergejoin", "hashagg", "material", "sort", "memoize", "tidscan"):
-        superuser.execute(f"ALTER ROLE idemctl SET enable_{setting} = off")
+    kinds = ("hashjoin", "mergejoin", "hashagg", "material", "sort", "memoize", "tidscan")
+    for kind in kinds:
+        superuser.execute(f"ALTER ROLE idemctl SET enable_{kind} = off")
     try:
         _batches(sessions, schema)
         sessions.application.execute(f"TRUNCATE {EVENTS}")
         with mutated(("delete_oldest", PICKED, LIMIT_IN_A_SUBQUERY)), pytest.raises(AssertionError):
             _batches(sessions, schema)
     finally:
-        superuser.execute("ALTER ROLE idemctl RESET ALL")
+        for kind in kinds:
+            superuser.execute(f"ALTER ROLE idemctl RESET enable_{kind}")
 
 
 def _judges_as_the_table_says(sessions: Sessions) -> None:
