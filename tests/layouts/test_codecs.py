@@ -32,7 +32,7 @@ WRITTEN: list[tuple[Any, bytes]] = [
     ("json", TEXT.encode()),
     (["json"], TEXT.encode()),
     ("msgpack", PACKED),
-    (["gzip", "json"], gzip.compress(TEXT.encode())),
+    (["gzip", "json"], gzip.compress(TEXT.encode(), mtime=0)),
     (["zlib", "json"], zlib.compress(TEXT.encode())),
     (["base64", "json"], base64.b64encode(TEXT.encode())),
     (["hex", "json"], TEXT.encode().hex().encode()),
@@ -40,7 +40,7 @@ WRITTEN: list[tuple[Any, bytes]] = [
     (["json", {"member": "data"}, "json"], json.dumps({"data": TEXT}).encode()),
     (
         ["msgpack", {"member": "data"}, "gzip", "json"],
-        msgspec.msgpack.encode({"data": gzip.compress(TEXT.encode())}),
+        msgspec.msgpack.encode({"data": gzip.compress(TEXT.encode(), mtime=0)}),
     ),
 ]
 
