@@ -12,7 +12,7 @@ from idemctl.errors import ConfigError, Unsupported
 from idemctl.layouts.codecs import is_opaque
 from idemctl.layouts.containers import Container
 from idemctl.layouts.sharing import apart, turns
-from idemctl.layouts.sight import sight_of
+from idemctl.layouts.sight import sight_of, statuses_of
 from idemctl.layouts.transcript import transcript
 from idemctl.run.target import Target
 from idemctl.settings.policies import read_policies
@@ -137,6 +137,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
+                statuses=statuses_of(layout),
                 has_witness=self._settings.has_witness(name),
                 reads_replica=self._settings.is_on_replicas,
                 is_never_collected=layout.never_collected == "always",
@@ -172,6 +173,7 @@ class Sides:
                 layout=found.layout,
                 is_shared=len(layouts) > 1,
                 sight=sight_of(layout),
+                statuses=statuses_of(layout),
                 has_witness=self._settings.has_witness(name),
                 keeps_for=store.redis.ttl,
                 promised=policies,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from idemctl.domain.records import Pattern
+from idemctl.domain.records import Pattern, Status
 from idemctl.domain.sight import Sight
 from idemctl.layouts.model import PostgresLayout, RedisLayout
 from idemctl.layouts.sides import Statuses
@@ -32,6 +32,16 @@ _FIELDS = {
 def sight_of(side: Side) -> frozenset[Sight]:
     """Tell what the records of a table or a keyspace show when read through its layout."""
     return frozenset(_seen(side))
+
+
+def statuses_of(side: Side) -> frozenset[Status]:
+    """Tell which statuses its records can be seen in: of the others none is ever counted."""
+    if not isinstance(side.status, Statuses):
+        return frozenset({Status.UNKNOWN, Status.MALFORMED})
+    seen = {status for status, _ in side.status.conditions()}
+    if isinstance(side, RedisLayout) and side.lock is not None:
+        seen.add(Status.IN_PROGRESS)
+    return frozenset(seen | {Status.MALFORMED})
 
 
 def _seen(side: Side) -> Iterator[Sight]:

@@ -51,7 +51,7 @@ def _figures(one: Audited) -> Iterator[str]:
         yield from ("not read", *[""] * (len(_HEADINGS) - 4))
         return
     yield f"{count(overview.seen_count)} sampled" if one.is_sample else count(overview.seen_count)
-    yield from (count(overview.by_status[status]) for status in _SHOWN)
+    yield from (_in_status(one, overview.by_status[status], status) for status in _SHOWN)
     yield when(overview.oldest)
     yield when(overview.newest)
     yield "by Redis" if one.target.expires_by_itself else count(overview.expired_count)
@@ -59,6 +59,11 @@ def _figures(one: Audited) -> Iterator[str]:
     yield _growth(one)
     yield _full_in(one)
     yield _last_gc(one)
+
+
+def _in_status(one: Audited, number: int, status: Status) -> str:
+    """Give a number; where nobody could see such records, none is no zero."""
+    return count(number) if number or status in one.target.statuses else "-"
 
 
 def _growth(one: Audited) -> str:

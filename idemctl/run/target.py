@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from idemctl.domain.policies import Policies
+from idemctl.domain.records import Status
 from idemctl.domain.sight import Engine
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Target:
     engine: Engine = Engine.POSTGRES
     sight: frozenset[Sight] = frozenset()
     """What its records show, read through its layout."""
+    statuses: frozenset[Status] = frozenset(Status)
+    """In which its records can be seen."""
     server: Secret | None = None
     """What leads to its server, by which stores on the same one are known."""
     where: str = ""
