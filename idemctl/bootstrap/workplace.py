@@ -73,7 +73,7 @@ class Workplace:
         """
         if writes:
             self._refuse_unnamed()
-            self._refuse_guess()
+            self.refuse_guess()
         chosen = self.settings.chosen()
         targets = [side for name in chosen for side in self._sides.of(name, run, writes=writes)]
         if writes:
@@ -104,7 +104,8 @@ class Workplace:
                 hint="name them: " + " ".join(f"--store {name}" for name in chosen),
             )
 
-    def _refuse_guess(self) -> None:
+    def refuse_guess(self) -> None:
+        """Say no where no file names a store: what writes goes by no guess."""
         if not self.settings.names_stores:
             raise Refused(
                 "no configuration names a store, and by a guess at its layout nothing is changed",

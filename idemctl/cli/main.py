@@ -92,6 +92,7 @@ def application() -> typer.Typer:
         runbook,
         runs,
         sandbox,
+        schedule,
         schema,
         store,
     )
@@ -108,7 +109,7 @@ def application() -> typer.Typer:
     app.callback()(_top)
     for module in (
         *(demo, doctor, audit, diagnose, hits, gc, reconcile),
-        *(policy, layout, runbook, runs, store, schema, sandbox, help_),
+        *(policy, layout, runbook, runs, store, schedule, schema, sandbox, help_),
     ):
         module.register(app)
     return app
@@ -193,7 +194,7 @@ def _command(argv: Sequence[str]) -> str:
         if word.startswith("-") or len(words) == _GROUP_AND_COMMAND:
             break
         words.append(word)
-    groups = {"runbook", "runs", "sandbox", "store", "policy", "schema", "help"}
+    groups = {"runbook", "runs", "sandbox", "store", "policy", "schedule", "schema", "help"}
     return " ".join(words if words and words[0] in groups else words[:1])
 
 

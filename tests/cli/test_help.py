@@ -32,12 +32,15 @@ COMMANDS = (
     *("runbook", "runbook list", "runbook show", "runbook run"),
     *("runs", "runs list", "runs show", "runs check", "runs undo"),
     *("store", "store show", "store beat", "store freeze", "store thaw", "store accept"),
+    *("schedule", "schedule cron", "schedule systemd", "schedule kubernetes"),
     *("schema", "schema own", "schema postgres", "schema redis", "schema layout", "schema policy"),
     *("sandbox", "sandbox up", "sandbox down", "sandbox status", "sandbox env", "sandbox seed"),
     "sandbox inject",
     *("help", "help exit-codes"),
 )
-GROUPS = ("", "help", "layout", "policy", "runbook", "runs", "sandbox", "schema", "store")
+GROUPS = (
+    *("", "help", "layout", "policy", "runbook", "runs", "sandbox", "schedule", "schema", "store"),
+)
 
 
 def file_of(command: str) -> Path:
