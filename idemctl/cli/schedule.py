@@ -103,6 +103,7 @@ def _print(name: str, work: Work, every: timedelta, env_file: Path, *, image: st
 
     settings = work.workplace.settings
     work.workplace.refuse_guess()
+    work.say_what_is_assumed()
     outcome = schedule(
         Scheduler(name),
         premises(settings, env_file),

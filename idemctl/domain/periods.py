@@ -32,8 +32,8 @@ class Period:
         minutes, rest = divmod(length, timedelta(minutes=1))
         if rest or minutes < 1 or (_HOUR % minutes and (minutes % _HOUR or _DAY % minutes)):
             raise ValueError(
-                "schedulers count minutes of an hour and hours of a day: write a part of one of "
-                "these, such as 1m, 5m, 15m, 1h, 6h or 1d"
+                "they count minutes of an hour and hours of a day: write a part of one of these, "
+                "such as 1m, 5m, 15m, 1h, 6h or 1d"
             )
         return cls(minutes)
 

@@ -123,7 +123,10 @@ def _period(scheduler: Scheduler, every: timedelta) -> Period:
     try:
         period = Period.of(every)
     except ValueError as error:
-        raise UsageError(f"--every: {format_duration(every)}", hint=str(error)) from None
+        raise UsageError(
+            f"--every: no scheduler comes back evenly every {format_duration(every)}",
+            hint=str(error),
+        ) from None
     if scheduler is Scheduler.CRON and not period.is_within_an_hour:
         raise UsageError(
             f"--every: cron counts the hours of {format_duration(every)} by the local clock, "

@@ -185,11 +185,21 @@ def test_systemd_finds_no_fault_in_the_units(place: Place, seeded: Database) -> 
     assert f'--config "{quoted.replace("$", "$$")}/idemctl.yaml"' in service["ExecStart"]
     analyze = shutil.which("systemd-analyze")
     if analyze is not None:
-        files = sorted(folder.iterdir())
-        done = subprocess.run(
-            [analyze, "verify", *files], check=False, capture_output=True, text=True
-        )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert faults(analyze, folder) == []
+        broken = made["idemctl-gc@.service"].replace("Type=oneshot", "Type=oneshoot")
+        (folder / "idemctl-gc@.service").write_text(broken, "utf-8")
+        assert "oneshoot" in faults(analyze, folder)[0]
+
+
+def faults(analyze: str, folder: Path) -> list[str]:
+    """What systemd says of the units there; of this host's own it may say more."""
+    done = subprocess.run(
+        [analyze, "verify", *sorted(folder.iterdir())],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return [line for line in done.stderr.splitlines() if "idemctl-gc@" in line]
 
 
 def manifests(place: Place, *words: str) -> list[dict[str, Any]]:
@@ -234,11 +244,11 @@ def test_long_names_of_stores_become_names_that_kubernetes_takes(place: Place, n
     ("words", "says"),
     [
         (("cron", "--every", "6h"), "by the local clock"),
-        (("cron", "--every", "7m"), "--every: 7m"),
-        (("cron", "--every", "90s"), "--every: 1m30s"),
-        (("systemd", "--every", "5h"), "--every: 5h"),
-        (("kubernetes", "--every", "2d"), "--every: 2d"),
-        (("systemd", "--every", "90m"), "--every: 1h30m"),
+        (("cron", "--every", "7m"), "evenly every 7m"),
+        (("cron", "--every", "90s"), "evenly every 1m30s"),
+        (("systemd", "--every", "5h"), "evenly every 5h"),
+        (("kubernetes", "--every", "2d"), "evenly every 2d"),
+        (("systemd", "--every", "90m"), "evenly every 1h30m"),
         (("cron", "--max-duration", "5m"), "--max-duration: 5m is not shorter"),
     ],
 )
