@@ -13,18 +13,27 @@ from idemctl import __version__
 from idemctl.operations.schedule import Premises
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from idemctl.bootstrap.layouts import Catalogue
+    from idemctl.layouts.model import Layout
     from idemctl.settings import Settings
     from idemctl.settings.model import StoreSettings
 
 
-def premises(settings: Settings, env_file: Path) -> Premises:
+def premises(settings: Settings, catalogue: Catalogue, env_file: Path) -> Premises:
     """Gather what a line for a scheduler has to name.
 
     Args:
         settings: whose stores are named by a file.
+        catalogue: the layouts of those stores.
         env_file: where the operator keeps the variables; it is not opened.
     """
-    stores = {name: one for name, one in settings.chosen().items() if one.postgres is not None}
+    stores = {
+        name: one
+        for name, one in settings.chosen().items()
+        if one.postgres is not None and _is_collected(catalogue.layouts(name, "postgres"))
+    }
     variables = (name for one in stores.values() for name in _variables(one))
     files = (file for one in stores.values() for file in _files(one))
     return Premises(
@@ -40,6 +49,11 @@ def premises(settings: Settings, env_file: Path) -> Premises:
         variables=tuple(dict.fromkeys(variables)),
         files=tuple(dict.fromkeys(file.absolute() for file in files)),
     )
+
+
+def _is_collected(layouts: Sequence[Layout]) -> bool:
+    sides = [layout.postgres for layout in layouts]
+    return any(side is not None and side.never_collected != "always" for side in sides)
 
 
 def _user() -> str:

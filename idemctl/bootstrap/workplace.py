@@ -94,7 +94,7 @@ class Workplace:
     def _keepers(self, targets: Sequence[Target], run: Run) -> Mapping[str, Keeper]:
         from idemctl.bootstrap.keepers import keepers
 
-        return keepers(self.settings, self._catalogue, targets, self._paired(targets), run)
+        return keepers(self.settings, self.catalogue, targets, self._paired(targets), run)
 
     def _refuse_unnamed(self) -> None:
         chosen = self.settings.chosen()
@@ -125,7 +125,7 @@ class Workplace:
         """List the databases that the chosen stores lead to, each once."""
         from idemctl.bootstrap.exploring import Explorer
 
-        return Explorer(self.settings, self._catalogue, run).exploration()
+        return Explorer(self.settings, self.catalogue, run).exploration()
 
     def found(self, run: Run) -> tuple[Workplace, Surroundings]:
         """Give a workplace whose stores are those that can be found, where no file names any.
@@ -140,7 +140,7 @@ class Workplace:
 
         if self.settings.names_stores:
             return self, Surroundings()
-        found, surroundings = find(self.settings, self._catalogue, run)
+        found, surroundings = find(self.settings, self.catalogue, run)
         return self._with(found), surroundings
 
     def on_replicas(self) -> Workplace:
@@ -224,16 +224,17 @@ class Workplace:
         from idemctl.bootstrap.roads import Roads
 
         settings, state, sides = self.settings, self._state, self._sides
-        return Roads(settings, state, self._catalogue, sides, run=run, purposes=purposes)
+        return Roads(settings, state, self.catalogue, sides, run=run, purposes=purposes)
 
     @cached_property
     def _sides(self) -> Sides:
         from idemctl.bootstrap.sides import Sides
 
-        return Sides(self.settings, self._catalogue)
+        return Sides(self.settings, self.catalogue)
 
     @cached_property
-    def _catalogue(self) -> Catalogue:
+    def catalogue(self) -> Catalogue:
+        """The layouts that the stores name."""
         return Catalogue(self.settings, self.proofs)
 
     @cached_property

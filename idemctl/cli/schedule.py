@@ -106,7 +106,7 @@ def _print(name: str, work: Work, every: timedelta, env_file: Path, *, image: st
     work.say_what_is_assumed()
     outcome = schedule(
         Scheduler(name),
-        premises(settings, env_file),
+        premises(settings, work.workplace.catalogue, env_file),
         every=every,
         max_duration=work.run.max_duration,
         image=image,

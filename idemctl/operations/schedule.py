@@ -93,8 +93,9 @@ def schedule(
     """
     if not premises.collected:
         raise ConfigError(
-            "no chosen store has Postgres, so there is nothing to collect",
-            hint="Redis removes its own; name a store with postgres",
+            "no chosen store has records that gc collects",
+            hint="Redis removes its own, and a layout may say never_collected: always; "
+            "name another store with --store",
         )
     _refuse_unwritable(premises)
     period = _period(scheduler, every)

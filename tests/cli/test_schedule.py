@@ -33,6 +33,8 @@ stores:
     ttl: 7d
   sessions:
     redis: {url_env: REDIS_SESSIONS}
+  orders:
+    postgres: {layout: lago, dsn_env: PG_ORDERS}
 """
 
 
@@ -107,9 +109,10 @@ def test_a_store_has_a_line_of_its_own_and_what_is_not_collected_has_none(place:
 
     assert stores() == ["payments", "webhooks"]
     assert stores("--store", "webhooks") == ["webhooks"]
-    alone = place.main("schedule", "cron", "--store", "sessions")
-    assert (alone.status, alone.out) == (78, "")
-    assert "no chosen store has Postgres" in alone.err
+    for name in ("sessions", "orders"):
+        alone = place.main("schedule", "cron", "--store", name)
+        assert (alone.status, alone.out) == (78, "")
+        assert "no chosen store has records that gc collects" in alone.err
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -128,6 +131,7 @@ def test_names_of_variables_are_printed_and_never_their_values(
     assert all(name in printed for name in names)
     # Of a store that has no line.
     assert "REDIS_SESSIONS" not in printed
+    assert "PG_ORDERS" not in printed
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
