@@ -13,7 +13,7 @@ import typer
 from idemctl.cli.options import duration, option
 from idemctl.cli.verb import Work, verb
 from idemctl.domain.brakes import Brake
-from idemctl.domain.outcomes import Report
+from idemctl.domain.outcomes import IfLocked, Report
 from idemctl.errors import worst
 
 
@@ -63,6 +63,10 @@ def gc(
         Path | None,
         option("--archive", help="folder to write each batch to before it commits", metavar="DIR"),
     ] = None,
+    if_locked: Annotated[
+        IfLocked,
+        option("--if-locked", help="skip: a store that another gc is at work on is no failure"),
+    ] = IfLocked.FAIL,
 ) -> Report:
     """Collect expired records.
 
@@ -85,8 +89,8 @@ def gc(
     --despite overrides one, and --limit is enough for the first.
 
     Exit status: 0 done, 4 records left behind for too long or refused by the database,
-    5 a guard said no, 10 store unreachable, 11 another gc is at work, 12 rights missing,
-    78 configuration, 130 or 143 stopped by a signal.
+    5 a guard said no, 10 store unreachable, 11 another gc is at work and not --if-locked
+    skip, 12 rights missing, 78 configuration, 130 or 143 stopped by a signal.
     """
     from idemctl.operations import gc as operation
     from idemctl.render.gc import report
@@ -99,6 +103,7 @@ def gc(
         explain=explain,
         despite=frozenset(despite or ()),
         backlog_after=backlog_after,
+        if_locked=if_locked,
     )
     if apply and archive is not None:
         room = work.workplace.archive(archive, work.run.id)
@@ -117,4 +122,4 @@ def gc(
         work.speech.complain(failure)
     made = report(outcome, work.run, work.now())
     made = replace(made, status=worst([made.status, beside.why_stopped.status]))
-    return work.remember(made) if apply else made
+    return work.remember(made, but_for={one.store for one in outcome.left}) if apply else made

@@ -6,7 +6,7 @@ import inspect
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -63,14 +63,18 @@ class Work:
             self.run.journal.write("end", {"exit": int(error.status), "error": error.message})
             raise
 
-    def remember(self, report: Report) -> Report:
+    def remember(self, report: Report, *, but_for: Collection[str] = ()) -> Report:
         """Keep a finished run in journal and history; give the report, which says if that failed.
 
         What the run did is done, so its report must not be lost with them.
+
+        Args:
+            report: what the run has to say.
+            but_for: stores that it left alone, so that it is no run of theirs.
         """
         try:
             self.run.journal.write("end", {"exit": int(report.status)})
-            self.workplace.history.add(self._entry(report))
+            self.workplace.history.add(self._entry(report, but_for))
         except IdemctlError as error:
             if failure(error) in report.errors:
                 return report
@@ -82,11 +86,11 @@ class Work:
             )
         return report
 
-    def _entry(self, report: Report) -> dict[str, Any]:
+    def _entry(self, report: Report, but_for: Collection[str]) -> dict[str, Any]:
         return {
             "run_id": self.run.id,
             "verb": self.run.verb,
-            "stores": list(self.workplace.settings.chosen()),
+            "stores": [store for store in self.workplace.settings.chosen() if store not in but_for],
             "started_at": instant(report.started_at),
             "finished_at": instant(report.finished_at),
             "exit": int(report.status),

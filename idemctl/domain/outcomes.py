@@ -38,6 +38,14 @@ class WhyStopped(StrEnum):
         return _STATUSES.get(self, ExitStatus.OK)
 
 
+class IfLocked(StrEnum):
+    """What becomes of a run where another one of its verb is at work on a store."""
+
+    SKIP = "skip"
+    """The other one does the work: leave it to it, and end well."""
+    FAIL = "fail"
+
+
 _STATUSES = {
     WhyStopped.INTERRUPTED: ExitStatus.INTERRUPTED,
     WhyStopped.TERMINATED: ExitStatus.TERMINATED,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from idemctl.domain.allowance import Allowance
 from idemctl.domain.collection import Collection
-from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.outcomes import IfLocked, WhyStopped
 from idemctl.domain.retention import Retention
 from idemctl.domain.sight import Engine
-from idemctl.errors import ExitStatus, IdemctlError, worst
+from idemctl.errors import ExitStatus, IdemctlError, Locked, worst
 from idemctl.run.braking import Beside, Braking, no_history
 from idemctl.run.collecting import ShardTask, walk
 from idemctl.run.fitness import refuse_blindness, refuse_business, refuse_unfit
@@ -55,6 +55,16 @@ class Options:
     backlog_after: timedelta = timedelta(hours=24)
     archive: ArchiveFolder | None = None
     """Where each batch is written before it commits."""
+    if_locked: IfLocked = IfLocked.FAIL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftToOther:
+    """A store that was left to the gc that is at work on it."""
+
+    store: str
+    says: str
+    """Who holds its lock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +115,8 @@ class Outcome:
     targets: tuple[Collected, ...]
     failures: tuple[IdemctlError, ...] = ()
     """What kept targets from being done; the others were done all the same."""
+    left: tuple[LeftToOther, ...] = ()
+    """What another gc was doing, where the operator said that this is well."""
 
     @property
     def status(self) -> ExitStatus:
@@ -131,14 +143,15 @@ def gc(
         past: tells earlier runs by store and place; `None` where no history is kept.
 
     Raises:
-        IdemctlError: nothing was looked at. Else errors are part of the outcome: what was
-            collected is gone and must be told.
+        IdemctlError: nothing was looked at, nor left to another gc. Else errors are part of
+            the outcome: what was collected is gone and must be told.
     """
     done: list[Collected] = []
     allowance = Allowance(options.limit)
     targets = list(targets)
     twins = {one.store: one for one in targets if one.engine is Engine.REDIS}
     failures: list[IdemctlError] = []
+    left: list[LeftToOther] = []
     for target in targets:
         if options.apply and target.expires_by_itself:
             continue
@@ -146,7 +159,10 @@ def gc(
             beside = Beside(twin=twins.get(target.store), past=past)
             collected, failure = _collect(target, options, run, allowance, beside)
         except IdemctlError as error:
-            failures.append(error)
+            if isinstance(error, Locked) and options.if_locked is IfLocked.SKIP:
+                left.append(LeftToOther(store=target.store, says=error.message))
+            else:
+                failures.append(error)
             continue
         done.append(collected)
         allowance.spend(collected.collection.deleted)
@@ -155,9 +171,9 @@ def gc(
         # the last one in the file must not starve in silence.
         if collected.why_stopped in _ENDS_THE_RUN:
             break
-    if failures and not done:
+    if failures and not (done or left):
         raise failures[0]
-    return Outcome(options=options, targets=tuple(done), failures=tuple(failures))
+    return Outcome(options=options, targets=tuple(done), failures=tuple(failures), left=tuple(left))
 
 
 def _collect(

@@ -32,7 +32,9 @@ _HEADINGS = ("store", "where", "records", "what becomes of them", "why")
 
 def report(outcome: Outcome, run: Run, finished_at: datetime) -> Report:
     """Make the report of a run of gc."""
-    stores = sorted({one.target.store for one in outcome.targets})
+    stores = sorted(
+        {one.target.store for one in outcome.targets} | {one.store for one in outcome.left}
+    )
     return Report(
         command="gc",
         status=outcome.status,
@@ -56,7 +58,12 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
         "apply": outcome.options.apply,
         "cutoff": instant(min(cutoffs, default=None)),
         **_counts(total),
-        "why_stopped": ends[0] if ends else WhyStopped.DONE,
+        "why_stopped": ends[0]
+        if ends
+        else WhyStopped.LOCKED_OUT
+        if outcome.left
+        else WhyStopped.DONE,
+        "left_to_another_gc": [{"store": one.store, "says": one.says} for one in outcome.left],
         "stores": [
             {
                 "store": one.target.store,
@@ -215,6 +222,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             )
         elif one.why_stopped not in {WhyStopped.DONE, WhyStopped.BRAKED}:
             yield f"{name}: stopped early ({one.why_stopped}); run again to go on"
+    yield from (f"{one.store}: left to the other: {one.says}" for one in outcome.left)
     yield _headline(outcome)
 
 
@@ -257,11 +265,13 @@ def _hanging(collected: Collected, outcome: Outcome) -> Iterator[str]:
 
 
 def _headline(outcome: Outcome) -> str:
+    if outcome.left and not outcome.targets:
+        return "nothing was looked at: it is left to another gc"
     if not outcome.targets:
         return "nothing to collect: Redis removes its own expired keys"
     total = add_collections(one.collection for one in outcome.targets)
     cutoff = when(min((one.cutoff for one in outcome.targets), default=None))
-    whole = not outcome.failures and all(
+    whole = not (outcome.failures or outcome.left) and all(
         one.why_stopped is WhyStopped.DONE for one in outcome.targets
     )
     # Of what was not looked at nothing is known, least of all that there is nothing.

@@ -189,6 +189,16 @@ def test_a_second_gc_is_sent_away_with_the_name_of_the_first(slow: Database, pla
     assert hint == "  wait for it, or stop it with SIGTERM"
     assert second.document["errors"][0]["status"] == "locked"
     assert slow.count("processed_events") <= rows
+    third = place.main(*APPLY, "--if-locked", "skip")
+    assert (third.status, third.err) == (0, "")
+    [left] = third.document["summary"]["left_to_another_gc"]
+    assert left["store"] == "payments"
+    assert f"idemctl gc {run_id}, backend {pid}, since " in left["says"]
+    assert third.document["store"] == "payments"
+    assert third.document["items"] == []
+    # Nobody takes it for a gc that went well.
+    shown = place.main("store", "show", "-o", "json").document
+    assert [one["last_gc_run"] for one in shown["items"] if one["code"] == "store"] == [None]
     # A look takes no lock, and is not in anybody's way.
     assert place.main("gc", "-o", "json", "--pace", "full").status == 0
     process.terminate()

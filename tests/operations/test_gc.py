@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.outcomes import IfLocked, WhyStopped
 from idemctl.domain.policies import EndpointPolicy, Policies, Previously
 from idemctl.domain.purposes import EVERY_VERB, Purpose
 from idemctl.domain.references import OnDelete, Reference
@@ -21,7 +21,7 @@ from idemctl.errors import (
     Refused,
     Unreachable,
 )
-from idemctl.operations.gc import Options, gc
+from idemctl.operations.gc import LeftToOther, Options, gc
 from idemctl.run.fitness import remedy
 from tests.operations.tables import DAY, HOUR, NOW, Follower, a_run, right, row, some_rows, target
 
@@ -37,6 +37,8 @@ NAMED = replace(UNASKED, table="app.rides", is_meant=True)
 PINNED = replace(UNASKED, table="app.notes", on_delete=OnDelete.RESTRICT)
 LOOK = Options()
 APPLY = Options(apply=True)
+SKIP = Options(apply=True, if_locked=IfLocked.SKIP)
+AT_WORK = "memory: another gc is at work here"
 DOWN = Unreachable("memory: gone")
 
 
@@ -81,6 +83,41 @@ def test_the_lock_is_taken_and_given_back() -> None:
     lock.release()
     assert gc([aim], APPLY, a_run()).status is ExitStatus.OK
     table.lock("gc").release()
+
+
+def test_a_store_that_is_left_to_another_gc_is_no_failure_and_the_next_one_is_done() -> None:
+    (first, held), (second, free) = target(), target("outbox")
+    held.lock("gc")
+    outcome = gc([first, second], SKIP, a_run())
+    assert outcome.status is ExitStatus.OK
+    assert outcome.left == (LeftToOther(store="payments", says=AT_WORK),)
+    assert [it.target.store for it in outcome.targets] == ["outbox"]
+    assert (len(held.keys), len(free.keys)) == (5, 2)
+    told = gc([target("outbox")[0], first], APPLY, a_run())
+    assert (told.status, told.left) == (ExitStatus.LOCKED, ())
+
+
+def test_all_stores_may_be_left_to_another_gc() -> None:
+    aim, table = target()
+    table.lock("gc")
+    outcome = gc([aim], SKIP, a_run())
+    assert (outcome.status, outcome.targets, outcome.failures) == (ExitStatus.OK, (), ())
+
+
+def test_what_is_left_to_another_gc_hides_no_failure() -> None:
+    (first, held), (second, _) = target(), target("outbox", describe_fails=DOWN)
+    held.lock("gc")
+    outcome = gc([first, second], SKIP, a_run())
+    assert outcome.status is ExitStatus.UNREACHABLE
+    assert [one.store for one in outcome.left] == ["payments"]
+    with pytest.raises(Unreachable):
+        gc([second], SKIP, a_run())
+
+
+def test_a_lock_that_is_met_after_collecting_is_a_failure_all_the_same() -> None:
+    aim, _ = target(fails_after=1, failure=Locked("another lock"))
+    outcome = gc([aim], SKIP, a_run())
+    assert (outcome.status, outcome.left) == (ExitStatus.LOCKED, ())
 
 
 def test_a_look_needs_no_lock() -> None:

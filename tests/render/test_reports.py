@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from idemctl.domain.outcomes import WhyStopped
+from idemctl.domain.outcomes import IfLocked, WhyStopped
 from idemctl.domain.purposes import Purpose
 from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, Unreachable
@@ -99,7 +99,9 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
         ("volume", "shorter-promise", "clock-jump", "outage"), "cannot-judge"
     )
     cutoff = "2026-11-29T12:00:00.000Z"
-    assert summary == counts | {"apply": options.apply, "cutoff": cutoff, "why_stopped": "done"}
+    assert summary == counts | {"apply": options.apply, "cutoff": cutoff, "why_stopped": "done"} | {
+        "left_to_another_gc": []
+    }
     assert store == counts | {
         "store": "payments",
         "pattern": "postgres-unique",
@@ -192,6 +194,21 @@ def test_a_failure_is_in_the_report_beside_what_was_done() -> None:
     assert report.status is ExitStatus.UNREACHABLE
     assert report.summary["deleted"] == 1
     assert " in the part that was looked at, in 1 batch, " in report.headline
+
+
+def test_a_store_that_is_left_to_another_gc_is_told_and_not_as_done() -> None:
+    (first, held), (second, _) = target(), target("outbox")
+    held.lock("gc")
+    options = replace(APPLY, if_locked=IfLocked.SKIP)
+    says = "memory: another gc is at work here"
+    both, alone = (of_gc(gc(aims, options, a_run())) for aims in ([first, second], [first]))
+    for report in (both, alone):
+        assert report.status is ExitStatus.OK
+        assert report.summary["left_to_another_gc"] == [{"store": "payments", "says": says}]
+        assert f"payments: left to the other: {says}" in report.sheets[0].lines
+    assert " in the part that was looked at, in 3 batches" in both.headline
+    assert alone.headline == "nothing was looked at: it is left to another gc"
+    assert alone.summary["why_stopped"] == "locked-out"
 
 
 def test_a_keyspace_without_any_key_is_no_judgement_and_nothing_else_of_it_is_collected() -> None:
