@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from idemctl.domain.allowance import Allowance
 from idemctl.domain.collection import Collection
 from idemctl.domain.outcomes import IfLocked, WhyStopped
+from idemctl.domain.partitions import past_partitions
 from idemctl.domain.retention import Retention
 from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, IdemctlError, Locked, worst
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from idemctl.domain.brakes import Brake, Decision
+    from idemctl.domain.partitions import Partition
     from idemctl.domain.records import Pattern
     from idemctl.domain.references import Reference
     from idemctl.domain.verdicts import Judgement
@@ -84,6 +86,8 @@ class Collected:
     brakes: tuple[Decision, ...] = ()
     references: tuple[Reference, ...] = ()
     """Foreign keys by which other rows hang on those that are collected."""
+    partitions: tuple[Partition, ...] = ()
+    """Those in which no promise holds any more."""
     oldest_left_at: datetime | None = None
     """When the oldest promise that is over ended, among what was left behind."""
     left_unknown: bool = False
@@ -201,6 +205,7 @@ def _collect(
             retention=retention,
             clock_ahead=cutoff - datetime.now(UTC),
             references=description.references,
+            partitions=past_partitions(description.partitions, retention),
         )
         task = ShardTask(
             target.opens,

@@ -14,6 +14,7 @@ from idemctl.domain.retention import Promise, Verdict
 from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
 from idemctl.render.gc_promises import explanation
+from idemctl.render.partitions import partition_fields, partition_lines
 from idemctl.render.witness import judgement_fields, witness_lines
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 "brakes": [_brake(decision) for decision in one.brakes],
                 "troubles": list(one.collection.troubles),
                 "references": [_reference(reference) for reference in one.references],
+                "partitions": [partition_fields(partition) for partition in one.partitions],
                 "witness": judgement_fields(one.witness),
             }
             for one in outcome.targets
@@ -212,6 +214,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             yield f"{name}: {count(total.failed, 'record')} that the database would not delete"
         if one.left_unknown:
             yield f"{name}: something is left that could not be looked at in a second"
+        for partition in one.partitions:
+            yield from (f"{name}: {line}" for line in partition_lines(partition))
         yield from total.troubles
         yield from witness_lines(name, one.witness)
         if one.why_stopped is WhyStopped.LIMIT:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
+    from idemctl.domain.partitions import Partition
     from idemctl.domain.purposes import Purpose
     from idemctl.domain.references import Reference
     from idemctl.errors import IdemctlError
@@ -70,6 +71,8 @@ class Description:
     """Why some records may be invisible to this user, when they may."""
     references: tuple[Reference, ...] = ()
     """Foreign keys by which other rows hang on those that gc deletes."""
+    partitions: tuple[Partition, ...] = ()
+    """Physical tables that hold a range of the instant by which records expire."""
 
 
 Wanted = tuple["Sequence[bytes]", "Sequence[bytes]"]

@@ -315,3 +315,29 @@ def test_a_broken_policy_file_is_named_with_its_place(large: Database, place: Pl
     assert done.status == 78
     assert f"{place.folder}/policies.yaml:3:24: " in done.err
     assert large.count("processed_events") == LARGE_EXPIRED + LARGE_KEPT
+
+
+def test_a_partition_in_the_past_is_told_and_stays_where_it_is(
+    large: Database, place: Place
+) -> None:
+    large.observer.execute(
+        "ALTER TABLE processed_events RENAME TO was;"
+        "CREATE TABLE processed_events (LIKE was INCLUDING DEFAULTS)"
+        " PARTITION BY RANGE (expires_at);"
+        "CREATE TABLE old PARTITION OF processed_events"
+        " FOR VALUES FROM ('2020-1-1') TO ('2021-1-1');"
+        "CREATE TABLE new PARTITION OF processed_events FOR VALUES FROM ('2021-1-1') TO (MAXVALUE);"
+        "INSERT INTO processed_events (idempotency_key, status, expires_at) VALUES"
+        " ('done', 'completed', '2020-6-1'), ('running', 'in_progress', '2020-6-1');"
+        "ANALYZE processed_events"
+    )
+    detach = 'ALTER TABLE "public"."processed_events" DETACH PARTITION "public"."old" CONCURRENTLY;'
+    for words, left in (((), 2), (("--apply",), 1), (("--apply",), 1)):
+        done = place.main("gc", *words, "-o", "json")
+        [store] = done.summary["stores"]
+        [told] = store["partitions"]
+        assert (told["partition"], told["until"]) == ('"public"."old"', "2021-01-01T00:00:00.000Z")
+        assert (told["rows"], told["concurrently"], told["detach"]) == (2, True, detach)
+        assert large.ask(told["count_kept"]) == [(1,)]
+        assert large.count("old") == large.count("processed_events") == left
+    assert f"then type: {detach}" in place.main("gc").out

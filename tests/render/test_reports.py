@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from idemctl.domain.outcomes import IfLocked, WhyStopped
+from idemctl.domain.partitions import Partition
 from idemctl.domain.purposes import Purpose
 from idemctl.domain.sight import Engine
 from idemctl.errors import ExitStatus, Unreachable
@@ -113,6 +114,7 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
         "why_stopped": "done",
         "troubles": [],
         "references": [],
+        "partitions": [],
         "witness": None,
     }
     assert document["items"][0] == {
@@ -194,6 +196,49 @@ def test_a_failure_is_in_the_report_beside_what_was_done() -> None:
     assert report.status is ExitStatus.UNREACHABLE
     assert report.summary["deleted"] == 1
     assert " in the part that was looked at, in 1 batch, " in report.headline
+
+
+@pytest.mark.parametrize("options", [Options(), APPLY])
+def test_a_partition_in_the_past_is_told_with_what_to_type(options: Options) -> None:
+    old = Partition(
+        name='"s"."old"',
+        until=NOW,
+        row_estimate=1200,
+        detach="ALTER ... CONCURRENTLY;",
+        is_concurrent=True,
+        count_kept="SELECT ...;",
+    )
+    locked = replace(old, name="locked", row_estimate=None, detach="ALTER;", is_concurrent=False)
+    near = replace(old, name="near", until=NOW + timedelta(microseconds=1))
+    aim, _ = target(description={"partitions": (old, locked, near)})
+    report = of_gc(gc([aim], options, a_run()))
+    [store] = report.summary["stores"]
+    assert store["partitions"] == [
+        {
+            "partition": '"s"."old"',
+            "until": "2026-11-29T12:00:00.000Z",
+            "rows": 1200,
+            "count_kept": "SELECT ...;",
+            "detach": "ALTER ... CONCURRENTLY;",
+            "concurrently": True,
+        },
+        {
+            "partition": "locked",
+            "until": "2026-11-29T12:00:00.000Z",
+            "rows": None,
+            "count_kept": "SELECT ...;",
+            "detach": "ALTER;",
+            "concurrently": False,
+        },
+    ]
+    first, then, _, stops = (
+        line for line in report.sheets[0].lines if "SELECT" in line or "ALTER" in line
+    )
+    assert first.startswith('payments (memory): partition "s"."old" ends at 2026-11-29 12:00:00')
+    assert ", about 1,200 rows: no promise holds in it any more. " in first
+    assert first.endswith("so first see that this counts none: SELECT ...;")
+    assert then == "payments (memory): then type: ALTER ... CONCURRENTLY;"
+    assert "which stops the application for a moment (a default partition" in stops
 
 
 def test_a_store_that_is_left_to_another_gc_is_told_and_not_as_done() -> None:

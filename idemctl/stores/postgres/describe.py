@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from idemctl.stores.answers import Description
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.leaves import find_child
+from idemctl.stores.postgres.partitions import find_partitions
 from idemctl.stores.postgres.queries import query
 from idemctl.stores.postgres.references import find_references
 
@@ -71,4 +72,5 @@ def describe(
         row_estimate=None if min(estimates, default=-1) < 0 else sum(estimates),
         hides_rows="; ".join(hidden) or None,
         references=find_references(connection, table, child_oid, layout, place),
+        partitions=find_partitions(connection, table, leaves, layout, place),
     )

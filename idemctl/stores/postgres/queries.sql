@@ -368,6 +368,43 @@ SELECT n.nspname, c.relname, c.relkind = 'r' AS is_table,
  WHERE c.relkind <> 'p'
  ORDER BY n.nspname, c.relname
 
+-- partitions --
+-- The leaves that hold a range of one column, a timestamptz, up to an instant that has a date. One
+-- that is on its way out already is none; older servers know no such state.
+WITH RECURSIVE family AS (
+    SELECT %(oid)s::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
+), ranges AS (
+    SELECT i.inhparent AS parent, i.inhrelid AS part, k.partdefid <> 0 AS has_default,
+           -- Another column's bounds are no instants, and would make the cast fail.
+           CASE WHEN a.attname = %(column)s AND a.atttypid = 'timestamptz'::regtype
+                THEN substring(pg_get_expr(c.relpartbound, c.oid)
+                               FROM ' TO \(''([^'']+)''\)$')::timestamptz END AS until
+      FROM family f
+      JOIN pg_inherits i ON i.inhrelid = f.oid
+      JOIN pg_class c ON c.oid = i.inhrelid
+      JOIN pg_partitioned_table k ON k.partrelid = i.inhparent
+      JOIN pg_attribute a ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
+     WHERE k.partstrat = 'r' AND k.partnatts = 1 AND c.relkind = 'r'
+       AND (to_jsonb(i) ->> 'inhdetachpending') IS DISTINCT FROM 'true'
+)
+SELECT pn.nspname, p.relname, n.nspname, c.relname, until, c.reltuples::int8,
+       NOT has_default AND current_setting('server_version_num')::int4 >= 140000
+  FROM ranges
+  JOIN pg_class c ON c.oid = part
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_class p ON p.oid = parent
+  JOIN pg_namespace pn ON pn.oid = p.relnamespace
+ WHERE until >= '0001-01-02 00:00:00+00' AND until < '9999-01-01 00:00:00+00'
+ ORDER BY until, n.nspname, c.relname
+
+-- detach --
+ALTER TABLE {parent} DETACH PARTITION {part}{how};
+
+-- count_kept --
+SELECT count(*) FROM ONLY {leaf} AS leaf WHERE ({is_record} AND {status} IN ({completed}, {failed}) AND NOT {stays}) IS NOT TRUE;
+
 -- scan --
 SELECT {fields} FROM ONLY {leaf} AS leaf WHERE {range}
 
