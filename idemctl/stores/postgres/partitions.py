@@ -8,7 +8,7 @@ from psycopg import sql
 
 from idemctl.domain.partitions import Partition
 from idemctl.domain.records import Status
-from idemctl.stores.postgres.conditions import as_sql, is_record, status_as_sql
+from idemctl.stores.postgres.conditions import among, as_sql, status_as_sql
 from idemctl.stores.postgres.connect import transaction
 from idemctl.stores.postgres.queries import query
 
@@ -58,14 +58,9 @@ def _count_kept(layout: PostgresLayout, name: sql.Identifier) -> sql.Composed:
 
     Rows to which others refer need none: Postgres does not detach them.
     """
-    return query(
-        "count_kept",
-        leaf=name,
-        is_record=is_record(layout),
-        status=status_as_sql(layout),
-        completed=sql.Literal(int(Status.COMPLETED)),
-        failed=sql.Literal(int(Status.FAILED)),
-        stays=sql.SQL("false")
-        if layout.never_collected is None
-        else as_sql(layout.never_collected),
+    goes = sql.SQL("{} IN ({}, {})").format(
+        status_as_sql(layout), sql.Literal(int(Status.COMPLETED)), sql.Literal(int(Status.FAILED))
     )
+    if layout.never_collected is not None:
+        goes = sql.SQL("{} AND NOT {}").format(goes, as_sql(layout.never_collected))
+    return query("count_kept", leaf=name, goes=among(layout, goes))

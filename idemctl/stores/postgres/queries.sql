@@ -403,7 +403,7 @@ SELECT pn.nspname, p.relname, n.nspname, c.relname, until, c.reltuples::int8,
 ALTER TABLE {parent} DETACH PARTITION {part}{how};
 
 -- count_kept --
-SELECT count(*) FROM ONLY {leaf} AS leaf WHERE ({is_record} AND {status} IN ({completed}, {failed}) AND NOT {stays}) IS NOT TRUE;
+SELECT count(*) FROM ONLY {leaf} AS leaf WHERE ({goes}) IS NOT TRUE;
 
 -- scan --
 SELECT {fields} FROM ONLY {leaf} AS leaf WHERE {range}

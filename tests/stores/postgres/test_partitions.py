@@ -220,3 +220,47 @@ def test_a_partition_that_is_partitioned_by_time_itself_leaves_its_own_parent(
     )
     application.execute(one.detach.encode())
     assert found(database, table) == {}
+
+
+@pytest.mark.parametrize("action", ["NO ACTION", "CASCADE"])
+@pytest.mark.parametrize("concurrently", [True, False])
+def test_postgres_detaches_no_rows_to_which_others_refer(
+    database: str, application: Session, schema: str, action: str, concurrently: bool
+) -> None:
+    table = partitioned(application, schema)
+    add(application, schema, "old", until(OLD))
+    application.execute(
+        f"ALTER TABLE {table} ADD PRIMARY KEY (idempotency_key, expires_at);"
+        f"INSERT INTO {table} (idempotency_key, status, expires_at)"
+        f" VALUES ('done', 'completed', '2020-1-1');"
+        f"CREATE TABLE {schema}.payment (k text, at timestamptz, FOREIGN KEY (k, at)"
+        f" REFERENCES {table} ON DELETE {action});"
+        f"INSERT INTO {schema}.payment VALUES ('done', '2020-1-1')"
+    )
+    [one] = found(database, table).values()
+    detach = one.detach if concurrently else one.detach.replace(" CONCURRENTLY", "")
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        application.execute(detach.encode())
+    application.execute(f"DELETE FROM {schema}.payment")
+    application.execute(detach.encode())
+    assert keys(application, table) == set()
+
+
+def test_a_partition_that_is_half_detached_is_not_told_again(
+    database: str, application: Session, connection_to_database: Session, schema: str
+) -> None:
+    table = partitioned(application, schema)
+    add(application, schema, "old", until(OLD))
+    [one] = found(database, table).values()
+    with connection_to_database.transaction():
+        connection_to_database.execute(f"SELECT FROM {table}")
+        application.execute("SET statement_timeout = '200ms'")
+        try:
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                application.execute(one.detach.encode())
+        finally:
+            application.execute("RESET statement_timeout")
+    assert found(database, table) == {}
+    with mutated(("partitions", "IS DISTINCT FROM 'true'", "IS DISTINCT FROM 'never'")):
+        assert set(found(database, table)) == {"old"}
+    application.execute(one.detach.replace("CONCURRENTLY", "FINALIZE").encode())
