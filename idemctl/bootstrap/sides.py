@@ -143,6 +143,7 @@ class Sides:
                 is_never_collected=layout.never_collected == "always",
                 known_faults=found.known_faults(layout),
                 replica_count=len(store.replicas.postgres),
+                throttling=store.throttle.throttling(len(store.replicas.postgres)),
                 is_configured=self._settings.names_stores,
             )
 

@@ -62,6 +62,11 @@ class Speech:
             said += [f"about {span(left)} left"] if left is not None else []
         _write(f"\r\x1b[K{'  '.join(said)}")
 
+    def waits(self, why: str) -> None:
+        """See `Progress.waits`."""
+        if not self.quiet:
+            self._say(f"waiting: {why}")
+
     def _foretell(self, what: str, left: timedelta | None) -> None:
         """Say once how long a long walk will take, when its pace is known a little."""
         if left is None:

@@ -18,6 +18,10 @@ class WhyStopped(StrEnum):
 
     DONE = "done"
     DEADLINE = "deadline"
+    THROTTLED = "throttled"
+    """The server had too much to do for longer than a run waits."""
+    STOP_FILE = "stop-file"
+    """Somebody put it there."""
     LIMIT = "limit"
     """As many went as the operator had asked for."""
     INTERRUPTED = "interrupted"

@@ -63,6 +63,8 @@ class Archiver:
     """Whether the last attempt failed."""
     archived_for: timedelta | None
     """How long ago the last file was archived."""
+    queued_bytes: int = 0
+    """Of WAL that waits to be archived; the segment that is being written does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

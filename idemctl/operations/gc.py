@@ -8,7 +8,7 @@ one walk, in the store, a committed batch at a time; without `apply` the same wa
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from idemctl.errors import ExitStatus, IdemctlError, Locked, worst
 from idemctl.run.braking import Beside, Braking, no_history
 from idemctl.run.collecting import ShardTask, walk
 from idemctl.run.fitness import refuse_blindness, refuse_business, refuse_unfit
+from idemctl.run.throttle import Waited, throttled
 from idemctl.run.writing import writing
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from idemctl.state.archive import ArchiveFolder
     from idemctl.stores.ports import Store
 
-_ENDS_WELL = {WhyStopped.DONE, WhyStopped.DEADLINE, WhyStopped.LIMIT}
+_ENDS_WELL = {
+    WhyStopped.DONE, WhyStopped.DEADLINE, WhyStopped.LIMIT, WhyStopped.THROTTLED,
+    WhyStopped.STOP_FILE,
+}  # fmt: skip
 _ENDS_THE_RUN = {WhyStopped.INTERRUPTED, WhyStopped.TERMINATED, WhyStopped.LOCK_LOST}
 
 
@@ -94,6 +98,8 @@ class Collected:
     """Whether it could not be told how old the rest is."""
     witness: Judgement | None = None
     """What the witness says of the store; `None` where there is none, or nothing was changed."""
+    waited: Waited = field(default_factory=Waited)
+    """For its server, and why."""
 
     def status(self, options: Options) -> ExitStatus:
         """Grade one target.
@@ -230,8 +236,9 @@ def _collect(
         if not options.apply:
             collected, failure = _walk(collected, store, task, options, run)
             return replace(collected, brakes=_would(collected, braking)), failure
-        with writing(target.store, store, run) as door:
+        with writing(target.store, store, run) as door, throttled(target, run) as waited:
             refuse_unfit(description, store.rights())
+            collected = replace(collected, waited=waited)
             braked = braking.brake(run, task.allowance)
             collected = replace(collected, brakes=braked.decisions)
             if braked.why is not None:

@@ -15,6 +15,7 @@ from idemctl.render.envelope import failure, instant
 from idemctl.render.figures import count, span, when
 from idemctl.render.gc_promises import explanation
 from idemctl.render.partitions import partition_fields, partition_lines
+from idemctl.render.waits import waited_fields, waited_lines
 from idemctl.render.witness import judgement_fields, witness_lines
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
                 **_counts(one.collection),
                 "oldest_left_at": instant(one.oldest_left_at),
                 "why_stopped": one.why_stopped,
+                **waited_fields(one.waited),
                 "brakes": [_brake(decision) for decision in one.brakes],
                 "troubles": list(one.collection.troubles),
                 "references": [_reference(reference) for reference in one.references],
@@ -217,6 +219,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         for partition in one.partitions:
             yield from (f"{name}: {line}" for line in partition_lines(partition))
         yield from total.troubles
+        yield from waited_lines(name, one.waited)
         yield from witness_lines(name, one.witness)
         if one.why_stopped is WhyStopped.LIMIT:
             left = f"; the oldest left expired {when(one.oldest_left_at)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -86,6 +86,10 @@ def walk(task: ShardTask, store: Store, name: str, workers: int, run: Run) -> Wa
     """
     if task.apply and task.allowance.is_spent:
         return Walked(collection=Collection(), why_stopped=WhyStopped.LIMIT)
+    try:
+        run.await_calm()
+    except Stopped as stopped:
+        return Walked(collection=Collection(), why_stopped=stopped.why)
     total, why, failure = Collection(), WhyStopped.DONE, None
     troubles = 0
     sharded = None
@@ -96,7 +100,7 @@ def walk(task: ShardTask, store: Store, name: str, workers: int, run: Run) -> Wa
         steps = sharded = ShardedWalk(task, workers, run.pace_name, watch=run.checkpoint)
     else:
         steps = task.steps_in(store, WHOLE)
-    with closing(steps):
+    with closing(steps), run.leading(sharded) if sharded else nullcontext():
         try:
             for chunk in steps:
                 total = total.plus(chunk)

@@ -175,7 +175,8 @@ def refuse_unfit(description: Description, rights: Iterable[Right]) -> None:
             + ", ".join(map(str, unasked)),
             hint="; ".join(dict.fromkeys(map(remedy, unasked))),
         )
-    lacking = [one for one in rights if not one.granted and Purpose.GC in one.needed_for]
+    needed = [one for one in rights if Purpose.GC in one.needed_for and not one.is_spared]
+    lacking = [one for one in needed if not one.granted]
     if lacking:
         raise Denied(
             f"{description.place}: {description.user} lacks "

@@ -17,11 +17,15 @@ from idemctl.run.stop import Stop
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from idemctl.domain.throttle import Reason
     from idemctl.run.keeper import Keeper
+    from idemctl.run.throttle import Throttle
     from idemctl.stores.locking import Lock
 
 _LOCK_CHECK_SECONDS = 0.2
 _FREEZE_CHECK_SECONDS = 1.0
+_LOOK_SECONDS = 1.0
+"""Between two looks whether the server has too much to do."""
 
 
 class Stopped(Exception):
@@ -50,6 +54,22 @@ class Progress(Protocol):
         """
         ...
 
+    def waits(self, why: str) -> None:
+        """Hear that a run waits, and what for."""
+        ...
+
+
+class Workers(Protocol):
+    """Those who share the work of a run."""
+
+    def hold(self) -> None:
+        """Let them do nothing after the step at which they are."""
+        ...
+
+    def go_on(self) -> None:
+        """Let them."""
+        ...
+
 
 class Journal(Protocol):
     """Somebody who writes down what a run did."""
@@ -64,6 +84,9 @@ class Unheard:
 
     def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
         """See `Progress.at`."""
+
+    def waits(self, why: str) -> None:
+        """See `Progress.waits`."""
 
     def write(self, event: str, facts: Mapping[str, object]) -> None:
         """See `Journal.write`."""
@@ -99,6 +122,9 @@ class Run:
         self._lock_seen = 0.0
         self._freezes: Freezes | None = None
         self._freezes_seen = 0.0
+        self._throttle: Throttle | None = None
+        self._looked = 0.0
+        self._workers: Workers | None = None
 
     @property
     def application(self) -> str:
@@ -113,10 +139,12 @@ class Run:
             units: pages or records in it, by which steps of different size compare.
 
         Raises:
-            Stopped: on a signal, at the deadline, when the lock was lost or the store frozen.
+            Stopped: on a signal, at the deadline, when the lock was lost or the store frozen, and
+                when its server had too much to do for too long.
             IdemctlError: whether it is frozen can be told by no store any more.
         """
         self._answer()
+        self.await_calm()
         rest = self._pace.rest_after(took, units)
         left = self._left()
         if left is not None:
@@ -136,6 +164,54 @@ class Run:
         seconds = length.total_seconds()
         self.stop.wait(seconds if left is None else max(min(seconds, left), 0.0))
         self._answer()
+
+    def await_calm(self) -> None:
+        """Wait while the server has too much to do; also before the first step of all.
+
+        Raises:
+            Stopped: as `checkpoint` does, but not at a deadline where nothing is to be waited for.
+        """
+        throttle = self._throttle
+        if throttle is None or time.monotonic() - self._looked < _LOOK_SECONDS:
+            return
+        why = self._look(throttle)
+        if not why:
+            return
+        began = time.monotonic()
+        told: set[str] = set()
+        if self._workers is not None:
+            self._workers.hold()
+        try:
+            while why:
+                self._tell(why, told)
+                left = began + throttle.settings.longest_wait.total_seconds() - time.monotonic()
+                if left <= 0:
+                    raise Stopped(WhyStopped.THROTTLED)
+                self.stop.wait(min(left, self._left() or _LOOK_SECONDS, _LOOK_SECONDS))
+                self._answer()
+                why = self._look(throttle)
+        finally:
+            throttle.waited.total += timedelta(seconds=time.monotonic() - began)
+            if self._workers is not None:
+                self._workers.go_on()
+
+    @contextmanager
+    def throttled(self, throttle: Throttle) -> Iterator[None]:
+        """Wait for the server at every checkpoint of the block, where it asks for that."""
+        self._throttle, self._looked = throttle, 0.0
+        try:
+            yield
+        finally:
+            self._throttle = None
+
+    @contextmanager
+    def leading(self, workers: Workers) -> Iterator[None]:
+        """Let others wait with this run, for the length of the block."""
+        self._workers = workers
+        try:
+            yield
+        finally:
+            self._workers = None
 
     @contextmanager
     def holding(self, lock: Lock) -> Iterator[None]:
@@ -167,6 +243,23 @@ class Run:
             if not self._lock.is_held():
                 raise Stopped(WhyStopped.LOCK_LOST)
         self._heed()
+
+    def _look(self, throttle: Throttle) -> list[Reason]:
+        why_stop = throttle.why_stop()
+        if why_stop is not None:
+            raise Stopped(why_stop)
+        why = throttle.look()
+        self._looked = time.monotonic()
+        throttle.waited.heard(why)
+        return why
+
+    def _tell(self, why: list[Reason], told: set[str]) -> None:
+        """Say what is waited for, each kind of reason once: its numbers change all the time."""
+        for one in why:
+            if one.strain not in told:
+                told.add(one.strain)
+                self.progress.waits(one.says)
+                self.journal.write("wait", {"strain": one.strain.value, "says": one.says})
 
     def _heed(self) -> None:
         now = time.monotonic()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = 0.5
 _PATIENCE_SECONDS = 5.0
+_STOP, _HOLD, _GO_ON = "stop", "hold", "go on"
 
 
 class Step(Protocol):
@@ -127,9 +128,20 @@ class ShardedWalk(Generic[Done_co]):
     def ask_to_stop(self) -> None:
         """Let every child finish its step; go on reading until they have ended."""
         self._watch = None
+        self._say(_STOP)
+
+    def hold(self) -> None:
+        """See `Workers.hold`."""
+        self._say(_HOLD)
+
+    def go_on(self) -> None:
+        """See `Workers.go_on`."""
+        self._say(_GO_ON)
+
+    def _say(self, word: str) -> None:
         for pipe in self._pipes:
             try:
-                pipe.send("stop")
+                pipe.send(word)
             except OSError:
                 continue
 
@@ -149,11 +161,14 @@ class ShardedWalk(Generic[Done_co]):
 def _work(task: Task[Step], shard: Shard, pace: PaceName, pipe: Connection) -> None:
     collect_rarely()
     run = Run(verb="shard", pace_name=pace)
-    threading.Thread(target=_listen, args=(pipe, run), daemon=True).start()
+    may_go_on = threading.Event()
+    may_go_on.set()
+    threading.Thread(target=_listen, args=(pipe, run, may_go_on), daemon=True).start()
     try:
         with contextlib.closing(task.steps(shard)) as steps:
             for chunk in steps:
                 pipe.send(chunk)
+                may_go_on.wait()
                 run.checkpoint(chunk.took, chunk.units)
     except IdemctlError as error:
         pipe.send(error)
@@ -165,7 +180,9 @@ def _work(task: Task[Step], shard: Shard, pace: PaceName, pipe: Connection) -> N
     pipe.close()
 
 
-def _listen(pipe: Connection, run: Run) -> None:
+def _listen(pipe: Connection, run: Run, may_go_on: threading.Event) -> None:
     with contextlib.suppress(EOFError, OSError):
-        pipe.recv()
+        while (word := pipe.recv()) != _STOP:
+            (may_go_on.clear if word == _HOLD else may_go_on.set)()
     run.stop.ask(WhyStopped.TERMINATED)
+    may_go_on.set()

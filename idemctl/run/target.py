@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from idemctl.domain.sight import Sight
     from idemctl.errors import Unsupported
     from idemctl.layouts.transcript import Transcript
+    from idemctl.run.throttle import Throttling
     from idemctl.stores.ports import Opens
 
 
@@ -64,6 +65,8 @@ class Target:
     """Whether it is to be read from a standby, and from nothing else."""
     replica_count: int = 0
     """How many servers have to copy this one, by the configuration."""
+    throttling: Throttling | None = None
+    """When a run that changes it waits; `None` where nobody says."""
     is_configured: bool = True
     """Whether a file names its store, so that other commands know it, too."""
 

@@ -17,6 +17,7 @@ from idemctl.settings.kinds import (
     Table,
     Variable,
 )
+from idemctl.settings.throttle import ThrottleSettings
 
 
 class _SideSettings(BaseModel):
@@ -147,6 +148,7 @@ class StoreSettings(BaseModel):
     policies: AnchoredPath | None = None
     logs: LogSettings | None = None
     replicas: ReplicaSettings = ReplicaSettings()
+    throttle: ThrottleSettings = ThrottleSettings()
     protected: bool = False
     """Production: mild confirmations become severe ones."""
 

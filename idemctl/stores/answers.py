@@ -45,6 +45,8 @@ class Right:
     needed_for: tuple[Purpose, ...]
     rule: str
     """What a role that has it is given: `GRANT DELETE ON public.t`, `+getrange ~idem:*`."""
+    is_spared: bool = False
+    """Whether nothing is refused for lack of it: who lacks it waits, or leaves out a check."""
     grant: str
     """The statement that an administrator types to give this user what is missing; empty where
     no administrator can."""

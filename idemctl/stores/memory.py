@@ -22,6 +22,7 @@ from idemctl.domain.instants import from_micros
 from idemctl.domain.retention import Verdict, judge, tally
 from idemctl.domain.shapes import TableShape
 from idemctl.domain.spread import spread
+from idemctl.domain.throttle import Load
 from idemctl.errors import Locked
 from idemctl.layouts.columns import as_bytes, missing
 from idemctl.layouts.conditions import reading
@@ -63,6 +64,7 @@ class MemoryStore(WithoutTwin, Unarchived):
         """Keys of rows that another session holds."""
         self.past = Account()
         self.surroundings = PostgresCircumstances(shape=TableShape(key="key"))
+        self.strain = Load()
         self._layout = layout
         self._clock = clock
         self._batch_size = batch_size
@@ -197,6 +199,11 @@ class MemoryStore(WithoutTwin, Unarchived):
     def circumstances(self) -> PostgresCircumstances:
         """See `TellsCircumstances.circumstances`."""
         return self.surroundings
+
+    def load(self, query: str | None = None) -> Load:
+        """See `TellsLoad.load`."""
+        del query
+        return self.strain
 
     def account(self) -> Account:
         """See `Accounts.account`."""

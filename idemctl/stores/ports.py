@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from idemctl.stores.answers import WHOLE
 from idemctl.stores.archiving import Archives
 from idemctl.stores.locking import Locks
+from idemctl.stores.telling import Accounts, TellsCircumstances, TellsLoad
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from idemctl.domain.batch import Batch
-    from idemctl.domain.circumstances import Circumstances
     from idemctl.domain.collection import Chunk
-    from idemctl.domain.incident import Account
     from idemctl.domain.inspections import Inspection
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
@@ -98,26 +97,6 @@ class ShowsHeaders(Protocol):
 
         They are as they are stored, credentials and all: to be counted, never to be kept.
         """
-        ...
-
-
-class Accounts(Protocol):
-    """Knows of its own past: a Redis server."""
-
-    def account(self) -> Account:
-        """Ask the server what it counted since it started.
-
-        Raises:
-            Unsupported: this kind of store keeps no such count.
-        """
-        ...
-
-
-class TellsCircumstances(Protocol):
-    """Knows the place in which its records lie: a server."""
-
-    def circumstances(self) -> Circumstances:
-        """Ask the server; what it does not tell this user says why."""
         ...
 
 
@@ -271,6 +250,7 @@ class Store(
     Archives,
     Accounts,
     TellsCircumstances,
+    TellsLoad,
     Locks,
     Closes,
     Protocol,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -13,13 +16,12 @@ from idemctl.sandbox import processes
 from idemctl.sandbox.account import server_account
 from idemctl.sandbox.binaries import find_postgres, reachable_postgres
 from idemctl.sandbox.places import Places
+from idemctl.sandbox.seed import seed
+from idemctl.sandbox.servers import Sandbox
 from tests.cli.places import await_that
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
-
-    from idemctl.sandbox.servers import Sandbox
 
 NAME = "eu"
 
@@ -52,6 +54,20 @@ def one(connection: psycopg.Connection[Any], question: str) -> Any:
     row = connection.execute(question.encode()).fetchone()
     assert row is not None
     return row[0]
+
+
+def followed_servers() -> Iterator[Followed]:
+    """Start both in a folder of their own, with a few healthy records."""
+    home = Path(tempfile.mkdtemp(prefix="idemctl-test-", dir="/var/tmp"))
+    home.chmod(0o755)
+    sandbox = Sandbox(folder=home / "servers")
+    try:
+        sandbox.up()
+        seed(dsn=sandbox.dsn(), redis_url=sandbox.redis_url(), records=300, seed=1, faults=False)
+        yield from follow(sandbox)
+    finally:
+        sandbox.down()
+        shutil.rmtree(home)
 
 
 def follow(sandbox: Sandbox) -> Iterator[Followed]:

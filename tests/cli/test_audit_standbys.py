@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import uuid
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -16,11 +13,9 @@ from psycopg import sql
 from idemctl.checks import standbys
 from idemctl.errors import ExitStatus
 from idemctl.run import fitness
-from idemctl.sandbox.seed import seed
-from idemctl.sandbox.servers import Sandbox
 from tests.cli.circumstances_upkeep import WAL
 from tests.cli.places import PAYMENTS, await_that
-from tests.cli.standbys import NAME, follow, one
+from tests.cli.standbys import NAME, followed_servers, one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,16 +38,7 @@ OF_ITS_PRIMARY = {"dead-rows", "autovacuum-behind", "autovacuum-off", "vacuum-he
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Followed]:
-    home = Path(tempfile.mkdtemp(prefix="idemctl-test-", dir="/var/tmp"))
-    home.chmod(0o755)
-    sandbox = Sandbox(folder=home / "servers")
-    try:
-        sandbox.up()
-        seed(dsn=sandbox.dsn(), redis_url=sandbox.redis_url(), records=300, seed=1, faults=False)
-        yield from follow(sandbox)
-    finally:
-        sandbox.down()
-        shutil.rmtree(home)
+    yield from followed_servers()
 
 
 @pytest.fixture

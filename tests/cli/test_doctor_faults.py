@@ -176,7 +176,7 @@ def test_without_config_nothing_is_wrong_and_the_reason_is_told(
     assert odd(doctor(pair)) == []
 
 
-def test_without_a_look_at_sessions_nothing_is_wrong_and_the_reason_is_told(
+def test_without_a_look_at_sessions_only_gc_lacks_something(
     pair: Place, dsn: str, admin: psycopg.Connection[Any]
 ) -> None:
     """The sandbox's own role sees them all: here it does not."""
@@ -188,10 +188,14 @@ def test_without_a_look_at_sessions_nothing_is_wrong_and_the_reason_is_told(
     ).fetchall()
     try:
         done = doctor(pair)
-        assert done.status == 0, held
-        assert odd(done) == [
-            ("rights", "cannot judge", "pg_read_all_stats for all that audit can see: missing")
-        ]
+        assert done.status == 12, held
+        says = "pg_read_all_stats for all that audit can see, gc --apply: missing"
+        assert odd(done) == [("rights", "denied", says)]
+        # Who only reads lacks nothing but the sight of it.
+        done = doctor(pair, "--role", "reading")
+        assert done.status == 0
+        says = "pg_read_all_stats for all that audit can see: missing"
+        assert odd(done) == [("rights", "cannot judge", says)]
     finally:
         admin.execute("GRANT pg_read_all_stats TO idemctl")
     assert odd(doctor(pair)) == []

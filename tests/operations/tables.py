@@ -161,11 +161,15 @@ class Follower:
 
     heard: list[tuple[Any, ...]] = field(default_factory=list)
     fails: IdemctlError | None = None
+    waited: list[str] = field(default_factory=list)
 
     def write(self, event: str, facts: Mapping[str, object]) -> None:
         if self.fails is not None:
             raise self.fails
         self.heard.append((event, dict(facts)))
+
+    def waits(self, why: str) -> None:
+        self.waited.append(why)
 
     def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
         self.heard.append((what, done, dict(counts)))

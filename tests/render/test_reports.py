@@ -95,6 +95,7 @@ def test_the_summary_of_gc_has_these_figures(options: Options) -> None:
     for one in (summary, store):
         assert isinstance(one.pop("longest_batch_ms"), float)
     assert isinstance(store.pop("clock_ahead_s"), float)
+    assert (store.pop("waited_s"), store.pop("waited_for")) == (0.0, [])
     brakes = {one["brake"]: one["ruling"] for one in store.pop("brakes")}
     assert brakes == dict.fromkeys(
         ("volume", "shorter-promise", "clock-jump", "outage"), "cannot-judge"

@@ -340,6 +340,9 @@ class StopsAt:
         self.left = nth
         self.run = Meanwhile(progress=self)
 
+    def waits(self, why: str) -> None:
+        """Never heard: nothing waits here."""
+
     def at(self, what: str, done: float, counts: Mapping[str, int]) -> None:
         self.left -= what == f"payments from {self.side}"
         if not self.left:

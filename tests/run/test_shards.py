@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -121,3 +122,29 @@ def test_closing_a_walk_leaves_no_child_though_nobody_heard_it_to_its_end(tmp_pa
     next(iter(walk))
     walk.close()
     assert multiprocessing.active_children() == []
+
+
+def test_workers_that_are_held_do_nothing_until_they_may_go_on(tmp_path: Path) -> None:
+    walk = ShardedWalk(Endless(str(tmp_path)), 2, PaceName.FULL, watch=never)
+    steps = iter(walk)
+    while len(list(tmp_path.iterdir())) < 2:
+        next(steps)
+
+    def done() -> list[int]:
+        return [len(one.read_text()) for one in sorted(tmp_path.iterdir())]
+
+    walk.hold()
+    before: list[int] = []
+    held = done()
+    while held != before:  # The word travels, and a step ends.
+        time.sleep(0.2)
+        held, before = done(), held
+    walk.go_on()
+    deadline = time.monotonic() + 10
+    while any(now <= then for now, then in zip(done(), held, strict=True)):
+        assert time.monotonic() < deadline
+        next(steps)
+    walk.hold()
+    # Who is held still hears that it is over.
+    walk.ask_to_stop()
+    assert sum(1 for _ in walk) < 10_000

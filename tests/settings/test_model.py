@@ -31,7 +31,7 @@ from idemctl.settings import Configuration, PostgresSettings
             "did you mean postgres-first?")),
         ("a: {redis: {}, state: {folder: x}}", ("3:18: stores.a: the field 'state' is unknown; "
             "known here: logs, on_redis_miss, policies, postgres, protected, redis, "
-            "replicas, ttl, write_order")),
+            "replicas, throttle, ttl, write_order")),
         ("a: {redis: {}, logs: {files: []}}", ("3:32: stores.a.logs.files: must not be empty")),
         ("a: {redis: {}, logs: {files: [x], fields: {at: Key}}}", ("3:45: stores.a.logs.fields: "
             "two fields cannot have the same name, not even in other letters")),

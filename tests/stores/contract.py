@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from idemctl.domain.circumstances import Unseen
 from idemctl.domain.collection import Collection
 from idemctl.domain.records import Status
 from idemctl.domain.retention import Verdict, add_tallies, judge, tally
@@ -126,6 +127,18 @@ def it_says_what_it_is(world: World) -> None:
     assert not description.is_replica
     assert description.hides_rows is None
     assert all(right.granted for right in rights)
+
+
+def it_tells_its_load_where_others_follow_it(world: World) -> None:
+    with closing(world.open()) as store:
+        if world.collects:
+            load = store.load()
+            assert load.asked is False
+            assert not isinstance(load.replication, Unseen)
+            assert not isinstance(load.upkeep, Unseen)
+        else:
+            with pytest.raises(Unsupported):
+                store.load()
 
 
 def an_empty_store_has_nothing(world: World) -> None:
@@ -346,6 +359,7 @@ def one_run_at_a_time_holds_a_purpose(world: World) -> None:
 CONTRACT = (
     its_clock_is_aware_and_moves,
     it_says_what_it_is,
+    it_tells_its_load_where_others_follow_it,
     an_empty_store_has_nothing,
     one_record_is_seen_once,
     every_record_is_scanned_once,

@@ -201,7 +201,10 @@ SELECT CASE WHEN pg_is_in_recovery() THEN json_build_object(
                    'is_failing',
                    coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'),
                             false),
-                   'seconds', extract(epoch FROM clock_timestamp() - a.last_archived_time))
+                   'seconds', extract(epoch FROM clock_timestamp() - a.last_archived_time),
+                   'last_file', coalesce(a.last_archived_wal, ''),
+                   'written', pg_wal_lsn_diff(here.lsn, '0/0')::int8,
+                   'segment', pg_size_bytes(current_setting('wal_segment_size')))
           FROM pg_stat_archiver a WHERE current_setting('archive_mode') <> 'off')
   FROM here
 

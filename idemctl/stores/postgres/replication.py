@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -61,5 +62,23 @@ def _standby(name: str, seconds: float | None, **more: Any) -> Standby:
     return Standby(name=shown(name), behind_for=length(seconds), **more)
 
 
-def _archiver(seconds: float | None, **more: Any) -> Archiver:
-    return Archiver(archived_for=length(seconds), **more)
+def _archiver(
+    seconds: float | None, last_file: str, written: int, segment: int, **more: Any
+) -> Archiver:
+    return Archiver(
+        archived_for=length(seconds), queued_bytes=_queued(last_file, written, segment), **more
+    )
+
+
+def _queued(last_file: str, written: int, segment: int) -> int:
+    """Count the WAL between the last file that was archived and the one being written.
+
+    A file's name is its timeline, the high half of its first byte's place, and its number
+    among those that share that half: 8 hexadecimal digits each. Others, of histories and
+    backups, tell no place.
+    """
+    if re.fullmatch("[0-9A-F]{24}", last_file) is None:
+        return 0
+    high, number = int(last_file[8:16], 16), int(last_file[16:], 16)
+    archived = (high << 32) + (number + 1) * segment
+    return max(written - written % segment - archived, 0)

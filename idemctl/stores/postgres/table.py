@@ -21,8 +21,10 @@ from idemctl.stores.postgres.leaves import (
     find_table,
     refuse_doubtful_instants,
 )
+from idemctl.stores.postgres.load import read_load
 from idemctl.stores.postgres.lock import take_lock
 from idemctl.stores.postgres.look_up import LookUp
+from idemctl.stores.postgres.nameless import Nameless
 from idemctl.stores.postgres.references import find_pins
 from idemctl.stores.postgres.restore import Restorer
 from idemctl.stores.postgres.rights import list_rights
@@ -45,16 +47,17 @@ if TYPE_CHECKING:
     from idemctl.domain.records import Pattern
     from idemctl.domain.retention import Retention
     from idemctl.domain.secrets import Secret
+    from idemctl.domain.throttle import Load
     from idemctl.layouts.model import PostgresLayout
     from idemctl.layouts.transcript import Transcript
-    from idemctl.stores.answers import Choose, Description, Found, Held, Right, Shard, Wanted
+    from idemctl.stores.answers import Description, Found, Held, Right, Shard, Wanted
     from idemctl.stores.archiving import Archive
     from idemctl.stores.locking import Lock
     from idemctl.stores.postgres.connect import Connection
     from idemctl.stores.postgres.leaves import Leaf, Table
 
 
-class PostgresTable:
+class PostgresTable(Nameless):
     """One table read through one layout. See `stores.ports.Store`."""
 
     done = 0.0
@@ -140,33 +143,6 @@ class PostgresTable:
         """See `Holds.hold_keys`."""
         return self._holder(transcript).keys(wanted)
 
-    def names_of(self, wanted: Wanted) -> Never:
-        """Refuse: see `Names`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del wanted
-        raise self._nameless()
-
-    def names(self, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Names`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del shard
-        raise self._nameless()
-
-    def scan_named(self, choose: Choose, shard: Shard = WHOLE) -> Never:
-        """Refuse: see `Names`.
-
-        Raises:
-            Unsupported: always.
-        """
-        del choose, shard
-        raise self._nameless()
-
     def fill(
         self, wanted: Wanted, values: Sequence[bytes], until: NDArray[np.int64], *, now: int
     ) -> Never:
@@ -219,6 +195,10 @@ class PostgresTable:
     def circumstances(self) -> PostgresCircumstances:
         """See `TellsCircumstances.circumstances`."""
         return read_circumstances(self._connection, self._found, self._placed_layout, self._place)
+
+    def load(self, query: str | None = None) -> Load:
+        """See `TellsLoad.load`."""
+        return read_load(self._connection, self._oid, self._place, query)
 
     def account(self) -> Never:
         """Refuse: see `Accounts.account`.
@@ -274,12 +254,6 @@ class PostgresTable:
             return self._layout
         placed = child.model_copy(update={"table": within(self._found.schema, child.table)})
         return self._layout.model_copy(update={"child": placed})
-
-    def _nameless(self) -> Unsupported:
-        return Unsupported(
-            f"{self._place}: rows have no names but their keys",
-            hint="names are those of a pair's Redis side",
-        )
 
     def _holder(self, transcript: Transcript) -> Holder:
         return Holder(

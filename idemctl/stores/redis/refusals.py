@@ -94,6 +94,15 @@ class NeverInRedis(Unarchived):
             hint="a pair is locked on its Postgres side",
         )
 
+    def load(self, query: str | None = None) -> Never:
+        """Refuse: see `TellsLoad.load`.
+
+        Raises:
+            Unsupported: always.
+        """
+        del query
+        raise self._never_collected()
+
     def _never_held(self) -> Unsupported:
         return Unsupported(
             f"{self._place}: Redis cannot hold a key still while another store is written",
