@@ -113,7 +113,11 @@ def schedule(
             store=store,
             name=_name(store),
             cron=period.cron(f"{host} {store}"),
-            words=("--store", store, "-q", "--max-duration", format_duration(longest)),
+            # That another host collects meanwhile is no reason to wake anybody.
+            words=(
+                *("--store", store, "-q", "--if-locked", "skip"),
+                *("--max-duration", format_duration(longest)),
+            ),
         )
         for store in premises.collected
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _STATUSES = """\
 # 0: done; what others had locked, or the deadline left, the next run takes.
 # 4: expired records are over a day old, or the database refused some. 5: a brake or a freeze
-# said no. 10: unreachable. 11: another gc is at work. 12: rights. 78: configuration.
+# said no. 10: unreachable. 12: rights. 78: configuration.
 """
 _OF_SYSTEMD = "/etc/systemd/system/"
 _STATE_FOLDERS = re.compile(r"/var/lib/([\w./-]+)", re.ASCII)

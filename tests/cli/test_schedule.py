@@ -171,7 +171,7 @@ def test_the_units_say_what_they_have_to(place: Place, tmp_path: Path) -> None:
     assert service["Service"]["StateDirectory"] == "idemctl/prod"
     command = service["Service"]["ExecStart"]
     assert command.startswith(f"{place.python} -P -m idemctl gc --apply --config {place.folder}")
-    assert command.endswith("--store %i -q --max-duration 4m")
+    assert command.endswith("--store %i -q --if-locked skip --max-duration 4m")
     assert timer["Timer"]["OnCalendar"] == "*:0/5 UTC"
     assert timer["Timer"]["RandomizedDelaySec"] == "60"
     assert "idemctl-gc@payments.timer idemctl-gc@webhooks.timer" in made["idemctl-gc@.timer"]
@@ -224,7 +224,9 @@ def test_the_manifests_say_what_they_have_to(place: Place) -> None:
     (container,) = pod["containers"]
     assert container["image"] == 'a"b: c'
     assert container["envFrom"] == [{"secretRef": {"name": "idemctl"}}]
-    assert container["args"][-5:] == ["--store", "payments", "-q", "--max-duration", "4m"]
+    assert container["args"][-7:] == [
+        *("--store", "payments", "-q", "--if-locked", "skip", "--max-duration", "4m"),
+    ]
     mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
     (state,) = (one["value"] for one in container["env"] if one["name"] == "IDEMCTL_STATE")
     assert state.startswith(mounts["history"] + "/")
