@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from idemctl.domain.purposes import Purpose
 from idemctl.domain.records import Pattern
 from idemctl.errors import ConfigError, Denied
 from tests.stores.postgres.tables import fill, make, open_table, promises
@@ -33,7 +32,7 @@ def describe(dsn: str, table: str = EVENTS, layout: str = "reference") -> Descri
 def rights(dsn: str, table: str = EVENTS, layout: str = "reference") -> list[Right]:
     """List those without which something fails."""
     with closing(open_table(dsn, table, LAYOUTS[layout])) as store:
-        return [right for right in store.rights() if right.needed_for != (Purpose.SIGHT,)]
+        return [right for right in store.rights() if not right.is_spared]
 
 
 def lacking(those: list[Right]) -> list[str]:
